@@ -76,7 +76,13 @@ class GitUnavailable(EnvironmentProblem):
 
 
 class StoreProblem(EnvironmentProblem):
+    """`reason` says which: damaged, lost, locked, newer, foreign, read-only, full, schema or io."""
+
     code = "store"
+
+    def __init__(self, message: str, *, reason: str = "io", hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
 
 
 class ModelProblem(EnvironmentProblem):

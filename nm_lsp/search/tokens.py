@@ -46,13 +46,15 @@ MAX_WORD: Final = 64
 """Longer runs of word characters are encoded data, not words."""
 MAX_MEMO: Final = 400_000
 
-STOP_WORDS: Final = word_set("""a about after again all also an and any are as at be because been before being between both but by can cannot
+STOP_WORDS: Final = word_set(
+    """a about after again all also an and any are as at be because been before being between both but by can cannot
     could did do does doing done down each either else ever every few for from further get gets got had has have having
     he her here hers him his how however i if in into is it its itself just let like may me might more most much must
     my neither no nor not now of off on once only onto or other our ours out over own per please rather same shall she
     should so some such than that the their theirs them then there these they this those through to too under until
     up upon us very was way we were what when where whether which while who whom whose why will with within without
-    would you your yours self def elif cls""")
+    would you your yours self def elif cls"""
+)
 
 _WORD = re.compile(r"\w+").findall
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])\d*|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+").findall

@@ -104,7 +104,8 @@ class _Merger:
 
     def _add_postings(self, segment: Segment, new_of: NDArray[np.int32]) -> None:
         source = segment.columns
-        counts = np.diff(source["term.first"].astype(np.int64))
+        first = source["term.first"].astype(np.int64)
+        counts: NDArray[np.int64] = first[1:] - first[:-1]
         docs = new_of[source["posting.doc"]]
         alive = docs >= 0
         rows = np.repeat(np.arange(len(counts)), counts)[alive]
@@ -146,8 +147,9 @@ class _Merger:
 
 def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """Exclusive prefix sums: where each run begins."""
-    ends = np.cumsum(lengths, dtype=np.int64)
-    return ends - lengths
+    ends: NDArray[np.int64] = np.cumsum(lengths, dtype=np.int64)
+    starts: NDArray[np.int64] = ends - lengths
+    return starts
 
 
 def _ranges(starts: NDArray[Any], ends: NDArray[Any]) -> Rows:

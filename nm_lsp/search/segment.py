@@ -18,6 +18,7 @@ written into a new segment and its old rows are declared dead by the manifest. I
 from __future__ import annotations
 
 import hashlib
+import itertools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ class Strings:
 
     def all(self) -> list[str]:
         blob, ends = self._blob.tobytes(), self._offsets.tolist()
-        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in zip(ends, ends[1:], strict=False)]
+        return [blob[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(ends)]
 
     def find(self, text: str) -> int:
         """Row of `text` in a sorted column, or -1. O(log n)."""

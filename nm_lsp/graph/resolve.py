@@ -1,0 +1,269 @@
+"""Resolving names to definitions: imports first, then the same file, then the whole workspace.
+
+Edges are stored by name, so that editing one file rewrites one file's rows; this module turns a stored use into its
+targets when somebody asks. It is a heuristic without type inference, and says how sure it is (`Confidence`).
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from nm_lsp.graph.model import Confidence, EdgeKind, Import, NodeKind, Reference
+
+MAX_AMBIGUOUS = 5
+"""A use whose name has more definitions than this says nothing about any of them."""
+
+_SELF_NAMES = frozenset({"self", "this", "cls", "super", "Self", "static", "parent"})
+_CALLABLE = frozenset({NodeKind.FUNCTION, NodeKind.METHOD, NodeKind.CLASS})
+
+
+class DefinitionIndex(Protocol):
+    """What resolution asks of an index. Docs and files are numbers; `parent_of` is -1 at the top of a file."""
+
+    def defined(self, name: str) -> Sequence[int]: ...
+    def file_of(self, doc: int) -> int: ...
+    def parent_of(self, doc: int) -> int: ...
+    def kind_of(self, doc: int) -> NodeKind: ...
+    def name_of(self, doc: int) -> str: ...
+    def module_of(self, file: int) -> int: ...
+    def imports_of(self, file: int) -> Sequence[Import]: ...
+    def language_of(self, file: int) -> str: ...
+    def path_of(self, file: int) -> str: ...
+    def references_of(self, doc: int) -> Sequence[Reference]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    doc: int
+    kind: EdgeKind
+    confidence: Confidence
+
+
+class ModuleIndex:
+    """Which files a module name or path may mean, by the end of their paths.
+
+    Roots of source trees (`src/`, `lib/`) need not be known: `a.b` is any file that ends in `a/b.py`, the one nearest
+    to the importing file first.
+    """
+
+    def __init__(self, paths: Iterable[tuple[int, str]]) -> None:
+        self._by_tail: dict[str, list[tuple[str, int]]] = {}
+        self._by_folder: dict[str, list[tuple[str, int]]] = {}
+        for file, path in paths:
+            folder, name = posixpath.split(path)
+            stem = name.partition(".")[0]
+            module = folder if stem in {"__init__", "index", "mod"} and folder else posixpath.join(folder, stem)
+            self._by_tail.setdefault(posixpath.basename(module).lower(), []).append((module, file))
+            self._by_tail.setdefault(name.lower(), []).append((path, file))
+            self._by_folder.setdefault(posixpath.basename(folder).lower(), []).append((folder, file))
+
+    def files(self, origin: str, module: str, language: str) -> list[int]:
+        """Files that `module`, written in the file `origin`, may mean; [] for what lies outside the workspace."""
+        wanted, anchored = _as_path(origin, module, language)
+        if not wanted:
+            return []
+        found = self._ending(self._by_tail, wanted, anchored)
+        if not found and language in {"go", "java", "csharp", "php", "cpp", "c"}:
+            return [file for _, file in self._ending(self._by_folder, wanted, anchored)]
+        if len(found) > 1 and not anchored:
+            best = max(_shared_prefix(path, origin) for path, _ in found)
+            found = [item for item in found if _shared_prefix(item[0], origin) == best]
+        return [file for _, file in found]
+
+    @staticmethod
+    def _ending(table: dict[str, list[tuple[str, int]]], wanted: str, anchored: bool) -> list[tuple[str, int]]:
+        candidates = table.get(posixpath.basename(wanted).lower(), ())
+        if anchored:
+            return [item for item in candidates if item[0] == wanted]
+        return [item for item in candidates if item[0] == wanted or item[0].endswith("/" + wanted)]
+
+
+def _as_path(origin: str, module: str, language: str) -> tuple[str, bool]:
+    """The module as a slashed path without suffix, and whether it is a whole path (relative imports are)."""
+    folder = posixpath.dirname(origin)
+    if language == "python":
+        bare = module.lstrip(".")
+        dots = len(module) - len(bare)
+        for _ in range(dots - 1):
+            folder = posixpath.dirname(folder)
+        path = bare.replace(".", "/")
+        return (posixpath.join(folder, path) if path else folder, True) if dots else (path, False)
+    if module.startswith("."):
+        path = posixpath.normpath(posixpath.join(folder, module))
+        if path.startswith(".."):
+            return "", True
+        head, name = posixpath.split(path)
+        stem, suffix = posixpath.splitext(name)
+        return posixpath.join(head, stem if suffix in _SCRIPT_SUFFIXES else name), True
+    path = module.replace("::", "/").replace("\\", "/")
+    if language in {"java", "csharp"}:
+        path = path.replace(".", "/")
+    parts = [part for part in path.split("/") if part not in {"", "crate", "self", "super", "@"}]
+    return "/".join(parts), False
+
+
+_SCRIPT_SUFFIXES = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts"})
+
+
+def _shared_prefix(path: str, origin: str) -> int:
+    n = 0
+    for a, b in zip(path.split("/"), origin.split("/"), strict=False):
+        if a != b:
+            break
+        n += 1
+    return n
+
+
+class Resolver:
+    """Answers "what does this use mean" over one immutable index. Results are cached by (file, target)."""
+
+    def __init__(self, index: DefinitionIndex, modules: ModuleIndex) -> None:
+        self._index = index
+        self._modules = modules
+        self._imports: dict[int, dict[str, list[Import]]] = {}
+
+    def imported_files(self, file: int) -> list[int]:
+        """Files of the workspace that `file` imports, each once, in order of first import."""
+        index, found = self._index, {}
+        path, language = index.path_of(file), index.language_of(file)
+        for item in index.imports_of(file):
+            targets = self._modules.files(path, item.module, language)
+            if item.symbol and language == "python":
+                joiner = "" if item.module.endswith(".") else "."
+                targets = targets + self._modules.files(path, f"{item.module}{joiner}{item.symbol}", language)
+            elif not targets and item.symbol:
+                targets = self._modules.files(path, f"{item.module}.{item.symbol}", language)
+            found.update(dict.fromkeys(target for target in targets if target != file))
+        return list(found)
+
+    def resolve(self, source: int, reference: Reference) -> list[Target]:
+        """Targets of `reference`, used inside the node `source`; [] where nothing in the workspace is meant."""
+        parts = [part for part in reference.target.split(".") if part]
+        if not parts:
+            return []
+        file = self._index.file_of(source)
+        if parts[0] in _SELF_NAMES and len(parts) > 1:
+            own = self._in_class_of(source, parts[-1])
+            if own:
+                return self._targets(own[:1], reference, Confidence.RESOLVED)
+            if len(parts) == 2 and parts[0] != "super":
+                return self._anywhere(parts[-1], file, reference, methods_only=True)
+        imported = self._through_imports(file, parts)
+        if imported is not None:
+            return self._targets(imported, reference, Confidence.RESOLVED)
+        candidates = [int(doc) for doc in self._index.defined(parts[-1])]
+        here = [doc for doc in candidates if self._index.file_of(doc) == file and doc != source]
+        if here and (len(parts) == 1 or self._qualifies(here, parts)):
+            return self._targets(self._nearest(here, source)[:1], reference, Confidence.RESOLVED)
+        return self._anywhere(parts[-1], file, reference, methods_only=len(parts) > 1)
+
+    def _qualifies(self, docs: Sequence[int], parts: Sequence[str]) -> bool:
+        index = self._index
+        return any(index.parent_of(doc) >= 0 and index.name_of(index.parent_of(doc)) == parts[-2] for doc in docs)
+
+    def _nearest(self, docs: Sequence[int], source: int) -> list[int]:
+        """Definitions of one file: in the same scope first, then outward."""
+        scopes = []
+        scope = source
+        while scope >= 0:
+            scopes.append(scope)
+            scope = self._index.parent_of(scope)
+        rank = {scope: distance for distance, scope in enumerate(scopes)}
+        return sorted(docs, key=lambda doc: (rank.get(self._index.parent_of(doc), len(scopes)), doc))
+
+    def _in_class_of(self, source: int, name: str, depth: int = 3) -> list[int]:
+        """Members called `name` of the class around `source`, or of its bases up to `depth` levels above."""
+        index, scope = self._index, source
+        while scope >= 0 and index.kind_of(scope) is not NodeKind.CLASS:
+            scope = index.parent_of(scope)
+        return self._member(scope, name, depth) if scope >= 0 else []
+
+    def _member(self, owner: int, name: str, depth: int) -> list[int]:
+        index = self._index
+        own = [int(doc) for doc in index.defined(name) if index.parent_of(int(doc)) == owner]
+        if own or depth == 0:
+            return own
+        for reference in index.references_of(owner):
+            if reference.kind is EdgeKind.INHERITS:
+                for base in self.resolve(owner, reference)[:1]:
+                    if base.doc != owner and (found := self._member(base.doc, name, depth - 1)):
+                        return found
+        return []
+
+    def _through_imports(self, file: int, parts: Sequence[str]) -> list[int] | None:
+        """Definitions reached through an import of `file`; None where no import binds the first name."""
+        table = self._imports.get(file)
+        if table is None:
+            table = self._imports[file] = {}
+            for item in self._index.imports_of(file):
+                table.setdefault(item.alias, []).append(item)
+        bound = table.get(parts[0])
+        path, language = self._index.path_of(file), self._index.language_of(file)
+        if bound:
+            found: list[int] = []
+            for item in bound:
+                found += self._behind(path, language, item, parts)
+            return list(dict.fromkeys(found))
+        for item in table.get("*", ()):
+            files = set(self._modules.files(path, item.module, language))
+            if found := [int(d) for d in self._index.defined(parts[-1]) if self._index.file_of(int(d)) in files]:
+                return found[:1]
+        return None
+
+    def _behind(self, path: str, language: str, item: Import, parts: Sequence[str]) -> list[int]:
+        index = self._index
+        joiner = "" if item.module.endswith(".") else "."
+        modules = self._modules.files(path, item.module, language)
+        submodules = self._modules.files(path, f"{item.module}{joiner}{item.symbol}", language) if item.symbol else []
+        name = parts[-1] if len(parts) > 1 else item.symbol
+        if not name or name == "default":
+            return [index.module_of(file) for file in modules]
+        files = set(modules) | set(submodules)
+        found = [int(doc) for doc in index.defined(name) if index.file_of(int(doc)) in files]
+        if not found and modules and item.symbol:
+            # Re-exported: the package imports the name from one of its own modules.
+            folders = {posixpath.dirname(index.path_of(file)) for file in modules}
+            found = [d for d in map(int, index.defined(name)) if self._folder_of(d) in folders]
+        if not found and len(parts) == 1 and submodules:
+            return [index.module_of(file) for file in submodules]
+        return found
+
+    def _folder_of(self, doc: int) -> str:
+        return posixpath.dirname(self._index.path_of(self._index.file_of(doc)))
+
+    def _anywhere(self, name: str, file: int, reference: Reference, *, methods_only: bool) -> list[Target]:
+        index = self._index
+        language = index.language_of(file)
+        candidates = [
+            doc
+            for doc in map(int, index.defined(name))
+            if (index.kind_of(doc) in _CALLABLE or reference.kind is not EdgeKind.CALLS)
+            and (_family(index.language_of(index.file_of(doc))) == _family(language) or _is_prose(language))
+            and not (methods_only and index.kind_of(doc) is NodeKind.FUNCTION and index.parent_of(doc) < 0)
+        ]
+        if len(candidates) == 1:
+            return self._targets(candidates, reference, Confidence.UNIQUE)
+        if len(candidates) <= MAX_AMBIGUOUS:
+            return self._targets(candidates, reference, Confidence.AMBIGUOUS)
+        return []
+
+    def _targets(self, docs: Sequence[int], reference: Reference, confidence: Confidence) -> list[Target]:
+        rows = []
+        for doc in docs:
+            kind = reference.kind
+            if kind is EdgeKind.CALLS and self._index.kind_of(doc) is NodeKind.CLASS:
+                kind = EdgeKind.INSTANTIATES
+            rows.append(Target(doc, kind, confidence))
+        return rows
+
+
+def _is_prose(language: str) -> bool:
+    return language in {"markdown", "rst"}
+
+
+def _family(language: str) -> str:
+    """Languages that call each other."""
+    return {"typescript": "javascript", "tsx": "javascript", "c": "cpp"}.get(language, language)

@@ -15,8 +15,8 @@ MIN_STEM = 4
 
 # Words whose ending only looks like a suffix, where stripping it would join two different things of code.
 UNSTEMMED = word_set(
-    """header number folder exception string thing something nothing anything everything during processor does this alias
-    bias canvas atlas always class series news lens pipe use family supply embed"""
+    """header number folder exception string thing something nothing anything everything during processor does this
+    alias bias canvas atlas always class series news lens pipe use family supply embed"""
 )
 EXCEPTIONS = {
     "headers": "header",

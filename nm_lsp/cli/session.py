@@ -1,0 +1,121 @@
+"""One command's session with the engine: open the folder, wait with a progress bar, ask, print, close.
+
+Guarantees: the workspace is closed and the bar removed however the command ends; the first Ctrl-C withdraws the request
+and ends cleanly, a second one ends at once.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import NotFound
+from nm_lsp.cli.output import Output
+from nm_lsp.cli.progress import ProgressBar
+from nm_lsp.engine.host import Host
+from nm_lsp.engine.requests import HostEvent, IndexFinished, IndexProgress, Missing, Notice, StatusChanged
+from nm_lsp.engine.settings import load_settings
+from nm_lsp.engine.workspace import Workspace
+from nm_lsp.wire.encode import encode
+from nm_lsp.wire.places import FolderPlaces
+
+MISSING = {
+    Missing.INDEX: "the index is still being built",
+    Missing.VECTORS: "not every vector is computed yet (`nm-lsp index` computes them)",
+    Missing.MODEL: "keyword search and graph alone: there are no weights for vector search (`nm-lsp model install`)",
+}
+
+
+def workspace_folder(given: Path | None, output: Output) -> Path:
+    """The folder a command works on: `given`, else the repository around the current folder, else that folder."""
+    if given is not None:
+        folder = given.expanduser().resolve()
+        if not folder.is_dir():
+            raise NotFound(f"--folder: {given} is no folder.", hint="Name an existing folder, or leave the option out.")
+        return folder
+    current = Path.cwd()
+    root = next((folder for folder in (current, *current.parents) if (folder / ".git").exists()), None)
+    output.detail(
+        f"folder: {root or current} ({'the repository around the current folder' if root else 'the current folder'})"
+    )
+    return root or current
+
+
+class Session:
+    """An opened folder. `cancel` is withdrawn by Ctrl-C; pass it to every call of `host`."""
+
+    def __init__(self, host: Host, folder: Path, output: Output, cancel: Cancellation, bar: ProgressBar) -> None:
+        self.host = host
+        self._bar = bar
+        self.folder = folder
+        self.output = output
+        self.cancel = cancel
+
+    def wait(self, *, vectors: bool) -> None:
+        """Wait until the index is complete, showing the bar."""
+        self._bar.open()
+        self.host.wait_ready(self.cancel, vectors=vectors)
+        self._bar.close()
+
+    def emit(self, result: object) -> bool:
+        """Print `result` in its wire form if `--json` asks for it; say whether that was done."""
+        if self.output.as_json:
+            self.output.document(encode(result, FolderPlaces(self.folder)))
+        return self.output.as_json
+
+    def tell_partial(self, partial: Sequence[Missing]) -> None:
+        """What an answer had to do without, as notes beside it."""
+        for missing in partial:
+            self.output.note(f"partial answer: {MISSING[missing]}")
+
+
+@contextmanager
+def session(
+    folder: Path | None, output: Output, *, ready: bool = True, vectors: bool = False, quiet: bool = False
+) -> Iterator[Session]:
+    """Open `folder`. `ready` waits for symbols, keyword search and graph, `vectors` for all vectors too; `quiet` drops
+    notices, for commands that report the same things themselves. Raises what the engine raises."""
+    root = workspace_folder(folder, output)
+    cancel = Cancellation()
+    bar = ProgressBar(shown=False if output.as_json else None)
+
+    def listen(event: HostEvent) -> None:
+        match event:
+            case IndexProgress():
+                bar.update(event.message, event.percent)
+            case IndexFinished():
+                output.detail(event.error or event.message)
+            case Notice() if not quiet:
+                (output.note if event.level == "info" else output.warn)(event.message)
+            case Notice() | StatusChanged():
+                pass
+
+    with interruptible(cancel):
+        workspace = Workspace(load_settings(root), listen)
+        try:
+            opened = Session(workspace.add_folder(root), root, output, cancel, bar)
+            if ready or vectors:
+                opened.wait(vectors=vectors)
+            yield opened
+        finally:
+            bar.close()
+            workspace.close()
+
+
+@contextmanager
+def interruptible(cancel: Cancellation) -> Iterator[None]:
+    """Within it, the first Ctrl-C sets `cancel`; the next one raises `KeyboardInterrupt` as usual."""
+
+    def interrupt(_signum: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, previous)
+        cancel.cancel()
+
+    previous = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -23,7 +23,7 @@ from nm_lsp.models.weights import DIMENSIONS, WEIGHTS, ModelFiles, WeightsFormat
 GRAPH_PATH: Final = Path(__file__).with_name("minilm.onnx")
 
 BATCH_TEXTS: Final = 32
-BATCH_TOKENS: Final = 1024
+BATCH_TOKENS: Final = 512
 """Padding included. Larger batches are no faster, since their intermediates leave the processor's caches, and take more
 memory."""
 

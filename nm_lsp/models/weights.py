@@ -105,6 +105,11 @@ def model_status(*, home: Path | None = None, environment: Mapping[str, str] | N
     return _inspect(folder, Checksums(models_folder(home) / CHECKSUMS_FILE), from_environment=bool(chosen))
 
 
+def inspect_install_folder(home: Path | None = None) -> ModelStatus:
+    """As `model_status`, of the install folder, whatever the environment says."""
+    return model_status(home=home, environment={})
+
+
 def require_model(*, home: Path | None = None, environment: Mapping[str, str] | None = None) -> ModelFiles:
     """The files to load. Raises `ModelProblem` with the command that helps when there are none or they are wrong."""
     status = model_status(home=home, environment=environment)

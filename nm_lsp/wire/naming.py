@@ -8,6 +8,8 @@ import typing
 from enum import Enum
 from typing import Any
 
+from nm_lsp.base.naming import camel_case
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WireField:
@@ -39,12 +41,6 @@ def _read_fields(cls: type) -> tuple[WireField, ...]:
         optional = has_factory or field.default is not dataclasses.MISSING
         rows.append(WireField(field.name, camel_case(field.name), hints[field.name], optional, field.default))
     return tuple(rows)
-
-
-def camel_case(name: str) -> str:
-    """`index_revision` → `indexRevision`. A leading count prefix stays: `n_skipped` → `nSkipped`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
 
 
 def union_members(hint: Any) -> tuple[Any, ...] | None:

@@ -1,0 +1,73 @@
+"""What one language tells the extraction: its grammar, one query and a few functions over syntax nodes.
+
+The captures of a query mean:
+
+    @class @function @method @constant   a definition; `describe` names it
+    @scope                               qualifies what is inside and is no node itself (a Rust `impl`)
+    @wrapper                             its span counts as that of its last child, a definition (decorators, `export`)
+    @lead                                stands above a definition and belongs to it (attributes)
+    @comment @doc                        comments; string literals that are documentation
+    @call @base @ref                     names used: calls and construction, inheritance, other references
+    @import                              handed to `imports`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tree_sitter import Language, Node, Query
+
+from nm_lsp.graph.model import Import
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What is defined at a captured node. `name_span` are byte offsets; the signature ends at `signature_end`."""
+
+    name: str
+    name_start: int
+    name_end: int
+    signature_end: int
+    owner: str = ""  # dotted; set where the type that a method belongs to does not enclose it
+
+
+type_of_describe = Callable[[str, Node, bytes], Definition | None]
+type_of_imports = Callable[[Node, bytes, int], Iterable[Import]]
+
+
+def describe_by_fields(_capture: str, node: Node, data: bytes) -> Definition | None:
+    """Name and body from the fields `name` and `body`, as most grammars call them."""
+    name = node.child_by_field_name("name")
+    if name is None:
+        return None
+    body = node.child_by_field_name("body")
+    return Definition(
+        data[name.start_byte : name.end_byte].decode("utf-8", "replace"),
+        name.start_byte,
+        name.end_byte,
+        node.end_byte if body is None else body.start_byte,
+    )
+
+
+def text_of(node: Node, data: bytes) -> str:
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def no_imports(_node: Node, _data: bytes, _line: int) -> Iterable[Import]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLanguage:
+    """`separators` are what the language writes where a dotted name has a dot; `builtins` are never references."""
+
+    name: str
+    grammar: Language
+    query: Query
+    describe: type_of_describe = describe_by_fields
+    imports: type_of_imports = no_imports
+    separators: tuple[str, ...] = ()
+    builtins: frozenset[str] = frozenset()
+    comment_types: frozenset[str] = field(default_factory=lambda: frozenset({"comment"}))
+    docstrings: bool = False  # documentation is the first string inside, not the comment above

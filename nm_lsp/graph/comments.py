@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from inspect import cleandoc
 
-RATIONALE = re.compile(r"\b(?:WHY|NOTE|HACK|TODO|DECISION):")
+RATIONALE_MARKS = ("WHY:", "NOTE:", "HACK:", "TODO:", "DECISION:")
 _RATIONALE_START = re.compile(r"(?:WHY|NOTE|HACK|TODO|DECISION):")
 _LINE_MARKER = re.compile(r"\s*(?://[/!]?|#+!?|--)[ \t]?")
 _STAR = re.compile(r"^[ \t]*\*(?!/)[ \t]?", re.MULTILINE)

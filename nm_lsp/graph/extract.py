@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from nm_lsp.graph.comments import RATIONALE, comment_text, docstring_text, rationales
+from nm_lsp.graph.comments import RATIONALE_MARKS, comment_text, docstring_text, rationales
 from nm_lsp.graph.documents import parse_document
 from nm_lsp.graph.languages import CODE_LANGUAGES, DOCUMENT_LANGUAGES, FILE_LANGUAGES, code_language, language_of
 from nm_lsp.graph.languages.spec import CodeLanguage
@@ -213,6 +213,7 @@ class _Extraction:
         """Sets what encloses each entry, its qualified name and, where a class is around, the kind method."""
         around = [0]
         node = 0
+        names: set[str] = set()
         for index in range(1, len(entries)):
             entry = entries[index]
             while entries[around[-1]].end < entry.end or entries[around[-1]].end <= entry.start:
@@ -227,9 +228,13 @@ class _Extraction:
                 entry.kind = NodeKind.METHOD
             elif entry.kind is NodeKind.METHOD and not inside_class and outer.kind is not NodeKind.CONSTANT:
                 entry.kind = NodeKind.FUNCTION
+            if entry.kind is NodeKind.CONSTANT and entry.qualified in names:
+                # Assigned again: the name has its node already.
+                entry.kind = None
             if entry.kind is not None:
                 node += 1
                 entry.node = node
+                names.add(entry.qualified)
             around.append(index)
 
     # Nodes
@@ -308,7 +313,7 @@ class _Extraction:
         return "\n".join(texts).strip()
 
     def _reasons(self, entries: list[_Entry]) -> dict[int, list[str]]:
-        if not RATIONALE.search(self.text):
+        if not any(mark in self.text for mark in RATIONALE_MARKS):
             return {}
         reasons: dict[int, list[str]] = {}
         places = self._places(entries, [start for start, _ in self.comments])
@@ -343,23 +348,21 @@ class _Extraction:
     # Uses
 
     def _references(self, entries: list[_Entry]) -> tuple[Reference, ...]:
-        uses: list[tuple[int, int, EdgeKind]] = []
-        for capture, kind in _REFERENCE_KINDS.items():
-            uses += [(node.start_byte, node.end_byte, kind) for node in self.captures.get(capture, ())]
-        uses.sort(key=lambda use: use[0])
+        """Each name once per node and kind, at its first line: how often a name is used makes no other edge."""
         data, line, builtins = self.data, self.lines.line, self.language.builtins
-        places = self._places(entries, [use[0] for use in uses])
-        references: dict[tuple[int, EdgeKind, str], Reference] = {}
-        for (start, end, kind), index in zip(uses, places, strict=True):
-            target = data[start:end].decode("utf-8", "replace")
-            if not target.isidentifier():
-                target = self._dotted(target)
-            if not target or target in builtins:
-                continue
-            key = (entries[index].node, kind, target)
-            if key not in references:
-                references[key] = Reference(key[0], kind, target, line(start))
-        return tuple(references.values())
+        references: list[Reference] = []
+        for capture, kind in _REFERENCE_KINDS.items():
+            uses = self._spans(capture)
+            seen: set[tuple[int, str]] = set()
+            for (start, end), index in zip(uses, self._places(entries, [use[0] for use in uses]), strict=True):
+                target = data[start:end].decode("utf-8", "replace")
+                if not target.isidentifier():
+                    target = self._dotted(target)
+                key = (entries[index].node, target)
+                if target and target not in builtins and key not in seen:
+                    seen.add(key)
+                    references.append(Reference(key[0], kind, target, line(start)))
+        return tuple(references)
 
     def _dotted(self, written: str) -> str:
         """A use as a dotted name. A receiver that is no plain name becomes `?`, as in `?.close`."""

@@ -6,14 +6,13 @@ and ends cleanly, a second one ends at once.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import NotFound
+from nm_lsp.cli.folders import workspace_folder
+from nm_lsp.cli.interrupts import interruptible
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.progress import ProgressBar
 from nm_lsp.engine.host import Host
@@ -28,21 +27,6 @@ MISSING = {
     Missing.VECTORS: "not every vector is computed yet (`nm-lsp index` computes them)",
     Missing.MODEL: "keyword search and graph alone: there are no weights for vector search (`nm-lsp model install`)",
 }
-
-
-def workspace_folder(given: Path | None, output: Output) -> Path:
-    """The folder a command works on: `given`, else the repository around the current folder, else that folder."""
-    if given is not None:
-        folder = given.expanduser().resolve()
-        if not folder.is_dir():
-            raise NotFound(f"--folder: {given} is no folder.", hint="Name an existing folder, or leave the option out.")
-        return folder
-    current = Path.cwd()
-    root = next((folder for folder in (current, *current.parents) if (folder / ".git").exists()), None)
-    output.detail(
-        f"folder: {root or current} ({'the repository around the current folder' if root else 'the current folder'})"
-    )
-    return root or current
 
 
 class Session:
@@ -80,7 +64,6 @@ def session(
     """Open `folder`. `ready` waits for symbols, keyword search and graph, `vectors` for all vectors too; `quiet` drops
     notices, for commands that report the same things themselves. Raises what the engine raises."""
     root = workspace_folder(folder, output)
-    cancel = Cancellation()
     bar = ProgressBar(shown=False if output.as_json else None)
 
     def listen(event: HostEvent) -> None:
@@ -94,7 +77,7 @@ def session(
             case Notice() | StatusChanged():
                 pass
 
-    with interruptible(cancel):
+    with interruptible() as cancel:
         workspace = Workspace(load_settings(root), listen)
         try:
             opened = Session(workspace.add_folder(root), root, output, cancel, bar)
@@ -104,18 +87,3 @@ def session(
         finally:
             bar.close()
             workspace.close()
-
-
-@contextmanager
-def interruptible(cancel: Cancellation) -> Iterator[None]:
-    """Within it, the first Ctrl-C sets `cancel`; the next one raises `KeyboardInterrupt` as usual."""
-
-    def interrupt(_signum: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, previous)
-        cancel.cancel()
-
-    previous = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,49 @@
+"""`nm-lsp doctor`: is every part healthy, and what repairs the one that is not."""
+
+from __future__ import annotations
+
+import typer
+
+from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.folders import workspace_folder
+from nm_lsp.cli.interrupts import interruptible
+from nm_lsp.cli.options import Folder, Json, Verbose, command_app
+from nm_lsp.cli.output import Output, clean
+from nm_lsp.cli.session import session
+from nm_lsp.engine.doctor import DoctorResult, Health, examine
+from nm_lsp.engine.requests import Nothing, StatusResult
+from nm_lsp.wire.encode import encode
+from nm_lsp.wire.places import FolderPlaces
+
+app = command_app()
+
+COLOURS = {Health.OK: "green", Health.LIMITED: "yellow", Health.BROKEN: "red"}
+
+
+@app.command()
+def doctor(folder: Folder = None, as_json: Json = False, verbose: Verbose = False) -> None:
+    """Check every part and name the command that repairs it. Exits with 1 if something is broken."""
+    output = Output(as_json=as_json, verbose=verbose)
+    root = workspace_folder(folder, output)
+
+    def status() -> StatusResult:
+        with session(root, output, quiet=True) as opened:
+            return opened.host.status(Nothing(), opened.cancel)
+
+    with interruptible() as cancel:
+        result = examine(root, status, cancel)
+    if as_json:
+        output.document(encode(result, FolderPlaces(root)))
+    else:
+        _print(output, result)
+    if not result.healthy:
+        raise typer.Exit(Exit.NOTHING)
+
+
+def _print(output: Output, result: DoctorResult) -> None:
+    width = max(len(check.part) for check in result.checks)
+    for check in result.checks:
+        health = output.style(check.health.value.ljust(7), COLOURS[check.health])
+        output.text(f"{health}  {check.part.ljust(width)}  {clean(check.detail)}")
+        if check.repair:
+            output.text(f"{' ' * 9}{' ' * width}  → {clean(check.repair)}")

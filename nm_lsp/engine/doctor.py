@@ -1,0 +1,155 @@
+"""Whether every part of an installation works, and for each one that does not the command that repairs it.
+
+Guarantees: nothing is changed and nothing stays behind; each check is a real attempt (a write, a process, a handshake)
+rather than a look at permissions; a check that fails stops no other.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from nm_lsp import git
+from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import Cancelled, NmError
+from nm_lsp.engine.requests import StatusResult
+from nm_lsp.models.weights import model_status
+from nm_lsp.storage.locations import cache_root
+from nm_lsp.worker.selfcheck import check_server
+
+MINIMUM_PYTHON = (3, 11)
+
+
+class Health(Enum):
+    OK = "ok"
+    LIMITED = "limited"  # works, with less than it could
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One part. `repair` is a command or an action in words, None where nothing is wrong."""
+
+    part: str
+    health: Health
+    detail: str
+    repair: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorResult:
+    """`healthy`: nothing is broken; something may be limited."""
+
+    healthy: bool
+    checks: tuple[Check, ...]
+
+
+def examine(folder: Path, status: Callable[[], StatusResult], cancel: Cancellation) -> DoctorResult:
+    """Check everything `folder` needs. `status` opens the folder's index and reports on it; what it raises is a finding."""
+    checks = [check_python(), check_git(), check_model(), check_annoy(), check_cache(), check_store_folder(folder)]
+    checks += check_index(status)
+    checks.append(check_handshake(folder, cancel))
+    return DoctorResult(all(check.health is not Health.BROKEN for check in checks), tuple(checks))
+
+
+def check_python() -> Check:
+    detail = f"{platform.python_version()}, {sys.executable}"
+    if sys.version_info < MINIMUM_PYTHON:
+        return Check("python", Health.BROKEN, detail, "Install Python 3.11 or newer.")
+    return Check("python", Health.OK, detail)
+
+
+def check_git() -> Check:
+    try:
+        return Check("git", Health.OK, git.version())
+    except NmError as error:
+        return Check("git", Health.LIMITED, error.message, error.hint or "Install git and put it on PATH.")
+
+
+def check_model() -> Check:
+    found = model_status()
+    if found.files is not None:
+        pinned = "pinned" if found.pinned else "not the pinned ones"
+        return Check("model", Health.OK, f"weights in {found.folder} ({pinned})")
+    health = Health.BROKEN if found.present else Health.LIMITED
+    return Check("model", health, found.problem or "there are no weights", found.hint)
+
+
+def check_annoy() -> Check:
+    if importlib.util.find_spec("annoy") is None:
+        return Check(
+            "annoy",
+            Health.LIMITED,
+            "not installed: vector search is exact, which is slower above some 50,000 symbols",
+            "pip install 'nm-lsp[annoy]' (needs a C++ compiler)",
+        )
+    return Check("annoy", Health.OK, "approximate vector search for large workspaces")
+
+
+def check_cache() -> Check:
+    root = cache_root()
+    problem = write_problem(root)
+    if problem is not None:
+        return Check("cache", Health.BROKEN, f"{root}: {problem}", f"Make {root} a folder you can write to.")
+    return Check("cache", Health.OK, str(root))
+
+
+def check_store_folder(folder: Path) -> Check:
+    place = folder / ".neuralmind" / "lsp"
+    problem = write_problem(place)
+    if problem is not None:
+        return Check(
+            "workspace folder", Health.LIMITED, f"{place}: {problem}", f"Make {folder} writable to keep its memory in it."
+        )
+    return Check("workspace folder", Health.OK, f"{place} can be written")
+
+
+def check_index(status: Callable[[], StatusResult]) -> list[Check]:
+    try:
+        found = status()
+    except Cancelled:
+        raise
+    except NmError as error:
+        return [Check("index", Health.BROKEN, error.message, error.hint or "nm-lsp index --rebuild")]
+    detail = (
+        f"{found.files:,} files, {found.symbols:,} symbols, vectors {found.vectors.done:,} of {found.vectors.total:,}"
+        + (f", {found.n_skipped:,} files left out (see `nm-lsp status`)" if found.n_skipped else "")
+    )
+    checks = [Check("index", Health.OK, detail) if found.ready else
+              Check("index", Health.BROKEN, "not complete", "nm-lsp index --rebuild")]  # fmt: skip
+    # The model has a check of its own.
+    checks += [
+        Check(problem.code, Health.LIMITED, problem.message, problem.hint)
+        for problem in found.problems
+        if problem.code != "model"
+    ]
+    return checks
+
+
+def check_handshake(folder: Path, cancel: Cancellation) -> Check:
+    try:
+        seconds = check_server(folder, cancel)
+    except Cancelled:
+        raise
+    except NmError as error:
+        return Check("server", Health.BROKEN, error.message, error.hint or "Reinstall: pip install --force-reinstall nm-lsp")
+    return Check("server", Health.OK, f"answered `initialize` after {seconds:.1f} s and ended cleanly")
+
+
+def write_problem(folder: Path) -> str | None:
+    """Why `folder` (or the nearest folder above it that exists) cannot be written, None if it can."""
+    existing = next(candidate for candidate in (folder, *folder.parents) if candidate.exists())
+    if not existing.is_dir():
+        return f"{existing} is not a folder"
+    try:
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(b"\0")
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

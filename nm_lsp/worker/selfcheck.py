@@ -87,6 +87,11 @@ class ServerProcess:
         self._stdout.close()
         self._stderr_pipe.close()
 
+    @property
+    def exit_code(self) -> int | None:
+        """None while the process runs."""
+        return self._process.poll()
+
     def initialize(self) -> Message:
         """The handshake; returns the `initialize` result."""
         uri = uri_of_path(self._folder)
@@ -134,7 +139,7 @@ class ServerProcess:
             except queue.Empty:
                 continue
             if message is None:
-                raise EnvironmentProblem(f"The server ended before it answered {method}.{self._last_words()}")
+                raise EnvironmentProblem(f"The server ended or broke off before it answered {method}.{self._last_words()}")
             if "method" in message:
                 self._react(message)
             elif message.get("id") == self._last_id:
@@ -180,7 +185,9 @@ def read_frame(stream: IO[bytes]) -> Message | None:
     """The next message; None at the end of the stream and for anything that is no frame."""
     length = -1
     while (line := stream.readline(MAX_HEADER_BYTES)) not in {b"", b"\r\n"}:
-        name, _, value = line.partition(b":")
+        name, colon, value = line.partition(b":")
+        if not colon:
+            return None  # a stray print, say: waiting for the end of such a header would be waiting for ever
         if name.strip().lower() == b"content-length" and value.strip().isdigit():
             length = int(value)
     body = stream.read(length) if length >= 0 else b""

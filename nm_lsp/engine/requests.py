@@ -59,7 +59,7 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One symbol. `score` in [0, 1]; `text` is signature, first line of documentation and the best lines (≤ 100 tokens)."""
+    """One symbol. `score` in [0, 1]; `text`: signature, first line of documentation, best lines (≤ 100 tokens)."""
 
     id: str
     place: Place

@@ -261,7 +261,7 @@ class _Definitions:
         return self._corpus.file_path(file)
 
     def references_of(self, doc: int) -> Sequence[Reference]:
-        return self._corpus._raw_references(doc)  # noqa: SLF001
+        return self._corpus._raw_references(doc)
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: type[np.generic]) -> NDArray[Any]:

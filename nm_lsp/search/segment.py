@@ -5,7 +5,7 @@ local to the segment. A segment is built once, may be memory-mapped, and is neve
 written into a new segment and its old rows are declared dead by the manifest. It keeps no source text.
 
     file.*   one row a file      path, hash (16 bytes), size, mtime (ns), language, flags, problem, first_doc, first_import
-    doc.*    one row a node      kind, parent, span and name_span (byte, byte, line, col, line, col), name, qualified,
+    doc.*    one row a node      kind, parent, span, name_span (byte, byte, line, col, line, col), name, qualified,
                                  ordinal, signature, text, rationale, content (16 bytes), key (32 bytes), length
     term.*   sorted terms        text, first (into posting.*)
     posting.*                    doc, tf: ascending by doc within a term

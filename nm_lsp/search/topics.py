@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A community of files. `id` is stable across rebuilds; `symbols` are the ids of its strongest nodes, best first."""
+    """A community of files. `id` is stable across rebuilds; `symbols` are ids of its strongest nodes, best first."""
 
     id: int
     title: str

@@ -1,0 +1,157 @@
+"""What parent and child say to each other: pickled dataclasses, one a frame. `key` names an opened folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from numpy.typing import NDArray
+
+
+class Stage(Enum):
+    SCANNING = "scanning"
+    PARSING = "parsing"
+    EMBEDDING = "embedding"
+
+
+# -- to the child --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFolder:
+    """Index `folder` into the folder `index`; become its writer if nobody is, else wait to take over."""
+
+    key: int
+    folder: str
+    index: str
+    vector_cache: str
+    excludes: tuple[str, ...]
+    max_file_bytes: int
+    max_files: int
+    with_vectors: bool
+    threads: int
+    git: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CloseFolder:
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rescan:
+    """Look for changed files: at `paths` only (relative, files or folders), or everywhere when None."""
+
+    key: int
+    paths: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    key: int
+    vectors: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CancelBuild:
+    """Stop the build under way; what is published stays, the rest waits for the next rescan."""
+
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prefer:
+    """Index these files before others: they are open."""
+
+    key: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analyse:
+    """Parse a text that is not on disk (an unsaved buffer); answered by `Analysed` with the same ticket."""
+
+    ticket: int
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSegment:
+    """Parse files into a segment of the folder's index; answered by `SegmentBuilt` with the same ticket."""
+
+    ticket: int
+    folder: str
+    index: str
+    paths: tuple[str, ...]
+    max_file_bytes: int
+
+
+ToChild = OpenFolder | CloseFolder | Rescan | Rebuild | CancelBuild | Prefer | Analyse | BuildSegment
+
+
+# -- to the parent -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Whether this child writes the folder's index, or another process does."""
+
+    key: int
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    key: int
+    stage: Stage
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A new generation of the index is on disk."""
+
+    key: int
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The build is over; `error` says in plain words why it stopped early. One for each build that said `Building`."""
+
+    key: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something a person should know; `code` is stable and said once per folder."""
+
+    key: int
+    code: str
+    message: str
+    hint: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """`columns` of a segment of one file, or the reason why the text has none."""
+
+    ticket: int
+    columns: dict[str, NDArray[Any]] | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentBuilt:
+    """`name` is None where none of the files could be taken. `skipped`: (path, reason, size, mtime_ns)."""
+
+    ticket: int
+    name: str | None
+    skipped: tuple[tuple[str, str, int, int], ...]
+
+
+ToParent = Role | Building | Published | Finished | Trouble | Analysed | SegmentBuilt

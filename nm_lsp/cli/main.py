@@ -50,6 +50,9 @@ class LazyCommands(TyperGroup):
         module = importlib.import_module(f"nm_lsp.cli.commands.{cmd_name}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
+        # A group shows the legend below the help of each of its commands too.
+        for shown in (command, *getattr(command, "commands", {}).values()):
+            shown.epilog = LEGEND
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the base class's signature
@@ -90,10 +93,14 @@ def main(
         return
     if sum((stdio, bool(tcp), bool(ws))) > 1:
         raise typer.BadParameter("give one of --stdio, --tcp and --ws")
-    if not (stdio or tcp or ws) and sys.stdin.isatty():
+    if not (stdio or tcp or ws) and on_terminal():
         Output().text(ctx.get_help())
         return
     _serve(tcp, ws)
+
+
+def on_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _serve(tcp: str, ws: str) -> None:

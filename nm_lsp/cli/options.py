@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from nm_lsp.cli.exits import LEGEND
-
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -35,5 +33,4 @@ def command_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        epilog=LEGEND,
     )

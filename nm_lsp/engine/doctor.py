@@ -105,7 +105,10 @@ def check_store_folder(folder: Path) -> Check:
     problem = write_problem(place)
     if problem is not None:
         return Check(
-            "workspace folder", Health.LIMITED, f"{place}: {problem}", f"Make {folder} writable to keep its memory in it."
+            "workspace folder",
+            Health.LIMITED,
+            f"{place}: {problem}",
+            f"Make {folder} writable to keep its memory in it.",
         )
     return Check("workspace folder", Health.OK, f"{place} can be written")
 
@@ -138,7 +141,9 @@ def check_handshake(folder: Path, cancel: Cancellation) -> Check:
     except Cancelled:
         raise
     except NmError as error:
-        return Check("server", Health.BROKEN, error.message, error.hint or "Reinstall: pip install --force-reinstall nm-lsp")
+        return Check(
+            "server", Health.BROKEN, error.message, error.hint or "Reinstall: pip install --force-reinstall nm-lsp"
+        )
     return Check("server", Health.OK, f"answered `initialize` after {seconds:.1f} s and ended cleanly")
 
 

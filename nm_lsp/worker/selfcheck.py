@@ -139,7 +139,8 @@ class ServerProcess:
             except queue.Empty:
                 continue
             if message is None:
-                raise EnvironmentProblem(f"The server ended or broke off before it answered {method}.{self._last_words()}")
+                words = self._last_words()
+                raise EnvironmentProblem(f"The server ended or broke off before it answered {method}.{words}")
             if "method" in message:
                 self._react(message)
             elif message.get("id") == self._last_id:

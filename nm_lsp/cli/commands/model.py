@@ -77,4 +77,6 @@ def _print(output: Output, found: ModelStatus) -> None:
             output.text(found.hint)
         return
     origin = "the pinned weights" if found.pinned else "weights that are not the pinned ones"
-    output.text(f"{MODEL_NAME}: {output.style('ready', 'green')}, {origin}, {found.size / 1e6:.0f} MB in {found.folder}")
+    output.text(
+        f"{MODEL_NAME}: {output.style('ready', 'green')}, {origin}, {found.size / 1e6:.0f} MB in {found.folder}"
+    )

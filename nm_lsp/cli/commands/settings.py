@@ -15,7 +15,9 @@ app = command_app()
 
 @app.command()
 def settings(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON schema instead of the Markdown table.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the JSON schema instead of the Markdown table.")
+    ] = False,
 ) -> None:
     """Print the settings with their defaults. They are read from `.neuralmind/lsp/config.toml` and from the editor."""
     output = Output(as_json=as_json)

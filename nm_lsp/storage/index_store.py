@@ -202,7 +202,9 @@ class IndexStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreProblem(f"the index folder {self.folder} cannot be made: {error.strerror}", reason="read-only") from error
+            raise StoreProblem(
+                f"the index folder {self.folder} cannot be made: {error.strerror}", reason="read-only"
+            ) from error
 
     def write_segment(self, columns: Columns) -> str:
         return self._write("segment", columns)

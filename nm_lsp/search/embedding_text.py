@@ -23,7 +23,10 @@ MAX_NAME: Final = 80
 MAX_PATH_WORDS: Final = 3
 
 _DEFINITIONS: Final = frozenset({NodeKind.CLASS, NodeKind.FUNCTION, NodeKind.METHOD})
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])|\n\s*\n|\n\s*(?=[:@\\]\w|[-*]\s|Args?:|Parameters|>>>)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'(])")
+_PARAGRAPH_END = re.compile(
+    r"\n\s*\n|\n\s*(?=[:@\\]\w|[-*]\s|#|```|<p>|Args?:|Arguments:|Parameters|Returns:|Example|>>>)"
+)
 _SPACE = re.compile(r"\s+")
 _PARAMETERS = re.compile(r"\((.*)\)", re.DOTALL)
 _MARKUP = re.compile(r":[a-z:+.-]+:`~?([^`<]+?)(?:\s*<[^>]*>)?`|[`*]+|\{@\w+\s+([^}]*)\}|</?[a-z]+[^>]*>")
@@ -49,11 +52,12 @@ def embedding_text(node: Node) -> str | None:
 
 
 def first_sentences(doc: str, limit: int) -> str:
-    """Whole sentences from the start that fit in `limit` characters; a longer first one is cut at a word."""
+    """The whole sentences of the first paragraph that fit in `limit`; a longer first one is cut at a word."""
     if not doc:
         return ""
     kept = ""
-    for sentence in _SENTENCE_END.split(doc.strip()[: limit * 8]):
+    paragraph = _PARAGRAPH_END.split(doc.strip()[: limit * 8], maxsplit=1)[0]
+    for sentence in _SENTENCE_END.split(paragraph):
         text = plain(sentence)
         if not text:
             continue

@@ -1,0 +1,265 @@
+"""A question in, ranked candidates out: two legs, fusion, explainable adjustments, a floor, one place for each file.
+
+Deterministic: the same corpus, question and boosts give the same list; ties go by path, then by position. Knows no
+embedder: the vector leg is a function of the question's text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.graph.model import Node, NodeKind
+from nm_lsp.search.corpus import Corpus
+from nm_lsp.search.features import FEATURES, WEIGHTS, Evidence, Pool, factors, weigh
+from nm_lsp.search.fusion import DEFAULT_K, Fused, Leg, fuse
+from nm_lsp.search.keyword import KeywordScores, keyword_scores
+from nm_lsp.search.question import Question, QuestionKind, understand
+from nm_lsp.search.segment import KINDS
+
+VectorLeg = Callable[[str, int], tuple[NDArray[np.int32], NDArray[np.float32]]]
+"""Question and k to the k nearest docs, best first, and their cosines."""
+
+KEYWORD_DEPTH: Final = 200
+VECTOR_DEPTH: Final = 200
+POOL: Final = 200
+"""Candidates that are looked at closely."""
+
+COSINE_FLOOR: Final = 0.25
+"""Below it a vector says nothing: unrelated English and code reach 0.2."""
+
+VECTOR_WEIGHT: Final[Mapping[QuestionKind, float]] = {
+    QuestionKind.IDENTIFIER: 0.3,
+    QuestionKind.PATH: 0.0,
+    QuestionKind.WORDS: 0.7,
+    QuestionKind.SENTENCE: 1.0,
+}
+
+HALF_SCORE: Final = 3.0
+"""The product of fused score, boost and factors that is shown as 0.5."""
+
+SAME_FILE_FACTOR: Final = 0.8
+"""A further hit of a file already listed counts so much less, again for each one more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A ranked doc. `score` in [0, 1]; `adjustments` are the (name, factor) that made it out of `fused` and the boost."""
+
+    doc: int
+    node: Node
+    keyword_rank: int | None
+    keyword_score: float | None
+    vector_rank: int | None
+    vector_score: float | None
+    fused: float
+    synapse_boost: float
+    adjustments: tuple[tuple[str, float], ...]
+    score: float
+    matched: tuple[str, ...]
+    """Words of the question found in it, rarest first."""
+    coverage: float
+    """Their share of the question, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedResult:
+    """`confidence` in [0, 1] says how sure it is that the question is answered here at all."""
+
+    question: Question
+    candidates: tuple[Candidate, ...]
+    n_considered: int
+    confidence: float
+
+
+def search(
+    corpus: Corpus,
+    query: str,
+    *,
+    limit: int = 10,
+    kinds: Sequence[NodeKind] | None = None,
+    path: str | None = None,
+    vector_leg: VectorLeg | None = None,
+    synapse_boost: Mapping[int, float] | None = None,
+    rrf_k: int = DEFAULT_K,
+    use_keyword: bool = True,
+    cancel: Cancellation | None = None,
+) -> RankedResult:
+    """The best `limit` docs for `query`, or none where nothing answers it.
+
+    `kinds` and `path` (a file or folder, relative to the corpus' root) restrict the answer. `synapse_boost` maps docs
+    to additions in [0, 1]: a doc's score is multiplied by 1 + boost. `use_keyword=False` leaves the vector leg alone.
+    Raises `Cancelled`.
+    """
+    question = understand(query)
+    gathered = gather(
+        corpus, question, _allowed(corpus, kinds, path), vector_leg, rrf_k=rrf_k, use_keyword=use_keyword, cancel=cancel
+    )
+    if gathered is None:
+        return RankedResult(question, (), 0, 0.0)
+    ranked = _ranked(corpus, gathered, synapse_boost or {})
+    return RankedResult(question, tuple(_spread(corpus, ranked, limit)), gathered.n_considered, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What both legs found, before any adjustment; `entries` run parallel to the pool."""
+
+    pool: Pool
+    entries: tuple[Fused, ...]
+    keyword: KeywordScores
+    evidence: Evidence
+    n_considered: int
+
+
+def gather(
+    corpus: Corpus,
+    question: Question,
+    allowed: NDArray[np.bool_],
+    vector_leg: VectorLeg | None,
+    *,
+    rrf_k: int = DEFAULT_K,
+    use_keyword: bool = True,
+    cancel: Cancellation | None = None,
+) -> Gathered | None:
+    """Run the legs, fuse them and look closely at the best; None where neither leg returns anything."""
+    keyword = keyword_scores(corpus, question.concepts, cancel)
+    keyword_docs = _best(keyword.scores, allowed, KEYWORD_DEPTH) if use_keyword else _NO_DOCS
+    vector_docs, cosines = _nearest(question.text, vector_leg, allowed)
+    if cancel is not None:
+        cancel.check()
+    legs = (Leg(keyword_docs.tolist()), Leg(vector_docs.tolist(), VECTOR_WEIGHT[question.kind] if use_keyword else 1.0))
+    fused = _with_named(fuse(legs, rrf_k), _named(corpus, question, allowed))
+    if not fused:
+        return None
+    entries = tuple(fused[:POOL])
+    docs = np.array([entry.doc for entry in entries], np.int32)
+    known = dict(zip(vector_docs.tolist(), cosines.tolist(), strict=True))
+    pool = Pool(
+        docs,
+        [corpus.node(doc) for doc in docs.tolist()],
+        np.array([known.get(doc, np.nan) for doc in docs.tolist()], np.float32),
+    )
+    return Gathered(pool, entries, keyword, weigh(corpus, question, pool, keyword, COSINE_FLOOR), len(fused))
+
+
+def _allowed(corpus: Corpus, kinds: Sequence[NodeKind] | None, path: str | None) -> NDArray[np.bool_]:
+    allowed = corpus.live
+    if kinds is not None:
+        allowed = allowed & np.isin(corpus.kind, [KINDS.index(kind) for kind in kinds])
+    if path:
+        folder = path.rstrip("/")
+        files = [
+            number
+            for name, number in corpus.file_numbers.items()
+            if name == folder or name.startswith(f"{folder}/") or folder == "."
+        ]
+        allowed = allowed & np.isin(corpus.file, files)
+    return allowed
+
+
+def _best(scores: NDArray[np.float32], allowed: NDArray[np.bool_], k: int) -> NDArray[np.int32]:
+    """The k best docs of positive score; equal scores in the order of doc numbers."""
+    docs = np.flatnonzero((scores > 0) & allowed)
+    if len(docs) > k:
+        # Everything tied with the k-th stays in, so that the cut does not depend on how the partition falls.
+        threshold = np.partition(scores[docs], len(docs) - k)[len(docs) - k]
+        docs = docs[scores[docs] >= threshold]
+    return docs[np.argsort(-scores[docs], kind="stable")][:k].astype(np.int32)
+
+
+def _nearest(
+    text: str, vector_leg: VectorLeg | None, allowed: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    if vector_leg is None or not text.strip():
+        return _NO_DOCS, np.zeros(0, np.float32)
+    docs, cosines = vector_leg(text, VECTOR_DEPTH)
+    keep = (cosines >= COSINE_FLOOR) & allowed[docs]
+    docs, cosines = docs[keep], cosines[keep]
+    order = np.lexsort((docs, -cosines))
+    return docs[order], cosines[order]
+
+
+def _named(corpus: Corpus, question: Question, allowed: NDArray[np.bool_]) -> list[int]:
+    """Docs that the question names outright: definitions by name, files by path."""
+    if question.kind is QuestionKind.PATH:
+        wanted = question.text.strip().strip("`").lstrip("./").rstrip("/").lower()
+        files = [
+            number
+            for path, number in corpus.file_numbers.items()
+            if path.lower() == wanted or path.lower().endswith(f"/{wanted}")
+        ]
+        docs = [corpus.file_docs(number).start for number in files]
+    else:
+        docs = [doc for name in question.names for doc in corpus.defined(name).tolist()]
+    return [doc for doc in dict.fromkeys(docs) if allowed[doc]][:KEYWORD_DEPTH]
+
+
+def _with_named(fused: list[Fused], named: Sequence[int]) -> list[Fused]:
+    """Named docs go first into the pool, whatever the legs thought of them."""
+    by_doc = {entry.doc: entry for entry in fused}
+    first = [by_doc.get(doc) or Fused(doc, (None, None), 1 / (DEFAULT_K + 1)) for doc in named]
+    taken = set(named)
+    return [*first, *(entry for entry in fused if entry.doc not in taken)]
+
+
+def _ranked(corpus: Corpus, gathered: Gathered, boosts: Mapping[int, float]) -> list[Candidate]:
+    evidence, scores = gathered.evidence, gathered.keyword.scores
+    logarithms = evidence.values @ np.array([WEIGHTS[name] for name in FEATURES])
+    coverage = evidence.weights @ evidence.held if len(evidence.weights) else np.zeros(len(gathered.entries))
+    rarest_first = np.argsort(-evidence.weights, kind="stable").tolist()
+    candidates = []
+    for row, (entry, node) in enumerate(zip(gathered.entries, gathered.pool.nodes, strict=True)):
+        boost = min(1.0, max(0.0, boosts.get(entry.doc, 0.0)))
+        raw = entry.score * math.exp(logarithms[row]) * (1 + boost)
+        cosine = float(gathered.pool.cosines[row])
+        keyword_rank, vector_rank = entry.ranks
+        candidates.append(
+            Candidate(
+                doc=entry.doc,
+                node=node,
+                keyword_rank=keyword_rank,
+                keyword_score=float(scores[entry.doc]) if keyword_rank is not None else None,
+                vector_rank=vector_rank,
+                vector_score=None if math.isnan(cosine) else cosine,
+                fused=entry.score,
+                synapse_boost=boost,
+                adjustments=factors(evidence.values[row]),
+                score=raw / (raw + HALF_SCORE),
+                matched=tuple(evidence.concepts[c].word for c in rarest_first if evidence.held[c, row]),
+                coverage=float(coverage[row]),
+            )
+        )
+    return sorted(candidates, key=lambda c: (-c.score, c.node.path, c.node.span.start_byte, c.doc))
+
+
+def _spread(corpus: Corpus, ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """Greedy: the best candidate next, where each one already listed from its file costs it `SAME_FILE_FACTOR`."""
+    listed: list[Candidate] = []
+    seen: dict[int, int] = {}
+    waiting = list(ranked[: max(limit * 8, 50)])
+    while waiting and len(listed) < limit:
+        row = max(
+            range(len(waiting)),
+            key=lambda r: (waiting[r].score * SAME_FILE_FACTOR ** seen.get(int(corpus.file[waiting[r].doc]), 0), -r),
+        )
+        best = waiting.pop(row)
+        file = int(corpus.file[best.doc])
+        n_before = seen.get(file, 0)
+        seen[file] = n_before + 1
+        if n_before:
+            factor = SAME_FILE_FACTOR**n_before
+            best = replace(
+                best, score=best.score * factor, adjustments=(*best.adjustments, ("its file is listed already", factor))
+            )
+        listed.append(best)
+    return listed
+
+
+_NO_DOCS: Final = np.zeros(0, np.int32)

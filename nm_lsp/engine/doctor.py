@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from nm_lsp import git
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import Cancelled, NmError
+from nm_lsp.base.errors import Cancelled, GitUnavailable, NmError
 from nm_lsp.engine.requests import StatusResult
+from nm_lsp.git import Git, discover
 from nm_lsp.models.weights import model_status
 from nm_lsp.storage.locations import cache_root
 from nm_lsp.worker.selfcheck import check_server
@@ -51,8 +51,15 @@ class DoctorResult:
 
 
 def examine(folder: Path, status: Callable[[], StatusResult], cancel: Cancellation) -> DoctorResult:
-    """Check everything `folder` needs. `status` opens the folder's index and reports on it; what it raises is a finding."""
-    checks = [check_python(), check_git(), check_model(), check_annoy(), check_cache(), check_store_folder(folder)]
+    """Check everything `folder` needs. `status` opens its index and reports on it; what it raises is a finding."""
+    checks = [
+        check_python(),
+        check_git(folder),
+        check_model(),
+        check_annoy(),
+        check_cache(),
+        check_store_folder(folder),
+    ]
     checks += check_index(status)
     checks.append(check_handshake(folder, cancel))
     return DoctorResult(all(check.health is not Health.BROKEN for check in checks), tuple(checks))
@@ -65,11 +72,14 @@ def check_python() -> Check:
     return Check("python", Health.OK, detail)
 
 
-def check_git() -> Check:
+def check_git(folder: Path) -> Check:
     try:
-        return Check("git", Health.OK, git.version())
-    except NmError as error:
+        version = Git(folder).run("--version").decode("utf-8", "replace").strip()
+        place = discover(folder)
+    except GitUnavailable as error:
         return Check("git", Health.LIMITED, error.message, error.hint or "Install git and put it on PATH.")
+    where = f"repository {place.work_tree or place.common_dir}" if place else "this folder is in no repository"
+    return Check("git", Health.OK, f"{version}; {where}")
 
 
 def check_model() -> Check:

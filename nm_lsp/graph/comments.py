@@ -11,6 +11,12 @@ _RATIONALE_START = re.compile(r"(?:WHY|NOTE|HACK|TODO|DECISION):")
 _LINE_MARKER = re.compile(r"\s*(?://[/!]?|#+!?|--)[ \t]?")
 _STAR = re.compile(r"^[ \t]*\*(?!/)[ \t]?", re.MULTILINE)
 _STRING = re.compile(r"^[a-zA-Z]*(\"\"\"|'''|\"|')(.*?)(?:\1)?$", re.DOTALL)
+# What a comment says to tools and interpreters, which makes it part of the code.
+_DIRECTIVE = re.compile(
+    rb"#!|\bgo:[a-z]+|//\s*\+build|\btype:|\bnoqa\b|\beslint-|\bpragma\b|coding[:=]|\bfrozen_string_literal:|@ts-|"
+    rb"\bmypy:|\bpylint:|\bpyright:|\bruff:|\bfmt:\s*(?:off|on|skip)|\bisort:|\bflake8:|\bshellcheck\s|\bnolint\b|"
+    rb"\bprettier-ignore|\brubocop:|\bclang-format\s|\bistanbul\s|\bc8\s+ignore|\bNOLINT|@jsx|#\s*cython:|\bcgo\b"
+)
 _RULE = re.compile(r"[\s\-=*#~_/+]*")
 
 
@@ -31,6 +37,11 @@ def comment_text(comment: str) -> str:
     else:
         text = "\n".join(_LINE_MARKER.sub("", line, count=1) for line in comment.splitlines()).rstrip()
     return "" if _RULE.fullmatch(text) else text
+
+
+def is_directive(comment: bytes) -> bool:
+    """Whether a comment is addressed to a tool: shebang, `go:build`, `type:`, `noqa`, `eslint-`, `pragma`, encoding."""
+    return _DIRECTIVE.search(comment) is not None
 
 
 def rationales(comments: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from nm_lsp.graph.comments import RATIONALE_MARKS, comment_text, docstring_text, rationales
+from nm_lsp.graph.comments import RATIONALE_MARKS, comment_text, docstring_text, is_directive, rationales
 from nm_lsp.graph.documents import parse_document
 from nm_lsp.graph.languages import CODE_LANGUAGES, DOCUMENT_LANGUAGES, FILE_LANGUAGES, code_language, language_of
 from nm_lsp.graph.languages.spec import CodeLanguage
@@ -29,6 +29,7 @@ _MINIFIED_MEAN_LINE = 300
 _MAX_SIGNATURE = 300
 _MAX_CONSTANT = 120
 _MAX_DOC = 4_000
+_MAX_HEAD = 4_000
 # A dotted chain longer than this names nothing that could be found; its last part still may.
 _MAX_TARGET = 200
 _LAST_NAME = re.compile(r"[\w$]+[!?]?$")
@@ -37,6 +38,7 @@ _KINDS = {
     "function": NodeKind.FUNCTION,
     "method": NodeKind.METHOD,
     "constant": NodeKind.CONSTANT,
+    "namespace": NodeKind.CLASS,
 }
 _REFERENCE_KINDS = {"call": EdgeKind.CALLS, "base": EdgeKind.INHERITS, "ref": EdgeKind.REFERENCES}
 
@@ -108,6 +110,7 @@ class _Entry:
     signature_end: int
     owner: str
     lead: tuple[int, ...]  # start bytes of the comments above
+    holds_methods: bool = False
     around: int = 0  # index of the entry that encloses it
     qualified: str = ""
     node: int = 0  # index into the nodes; for a scope that of the type it belongs to, or of the node around
@@ -139,7 +142,9 @@ class _Extraction:
 
     def _spans(self, capture: str) -> list[tuple[int, int]]:
         """The byte spans of a capture in source order, which the query itself does not promise."""
-        return sorted((node.start_byte, node.end_byte) for node in self.captures.get(capture, ()))
+        spans = [(node.start_byte, node.end_byte) for node in self.captures.get(capture, ())]
+        spans.sort(key=lambda span: (span[0], -span[1]))
+        return spans
 
     # Definitions
 
@@ -151,7 +156,7 @@ class _Extraction:
         module = _Entry(0, end_of_file, NodeKind.MODULE, self.path.rsplit("/", 1)[-1], 0, 0, 0, 0, "", ())
         entries: list[_Entry] = []
         seen: set[tuple[int, int]] = set()
-        for capture in ("class", "function", "method", "scope", "constant"):
+        for capture in ("class", "namespace", "impl", "scope", "function", "method", "constant"):
             for node in self.captures.get(capture, ()):
                 start, end = node.start_byte, node.end_byte
                 if (start, end) in seen:
@@ -163,11 +168,17 @@ class _Extraction:
                 signature_start = start
                 while (wrapper := wrappers.get(start)) is not None and wrapper[0] < start and wrapper[1] >= end:
                     start, end = wrapper
+                    if not data.startswith(b"@", start):
+                        # Decorators are no part of a signature; `export const` and modifiers are.
+                        signature_start = start
+                # Some grammars count the line's end as part of a definition.
+                while end > start and data[end - 1] in b"\r\n":
+                    end -= 1
                 start, lead = self._lead(start)
                 entries.append(
                     _Entry(
                         start, end, _KINDS.get(capture), found.name, found.name_start, found.name_end, signature_start,
-                        found.signature_end, found.owner, lead,
+                        found.signature_end, found.owner, lead, capture in ("class", "impl"),
                     )
                 )  # fmt: skip
         entries.sort(key=lambda entry: (entry.start, -entry.end))
@@ -178,8 +189,14 @@ class _Extraction:
         """Start of a wrapped node, the last child of its wrapper, to the span of the wrapper."""
         wrappers: dict[int, tuple[int, int]] = {}
         for wrapper in self.captures.get("wrapper", ()):
-            wrapped = wrapper.named_child(wrapper.named_child_count - 1)
-            if wrapped is not None and wrapped.start_byte > wrapper.start_byte:
+            count = wrapper.named_child_count
+            if not count:
+                continue
+            wrapped = wrapper.named_child(count - 1)
+            if count > 1 and any(child.type == wrapped.type for child in wrapper.named_children[:-1]):
+                # `int a, b;` belongs to neither of the two.
+                continue
+            if wrapped.start_byte > wrapper.start_byte:
                 wrappers[wrapped.start_byte] = (wrapper.start_byte, wrapper.end_byte)
         return wrappers
 
@@ -223,7 +240,7 @@ class _Extraction:
             outer = entries[around[-1]]
             entry.around = around[-1]
             entry.qualified = ".".join(part for part in (outer.qualified, entry.owner, entry.name) if part)
-            inside_class = outer.kind in (NodeKind.CLASS, None) or bool(entry.owner)
+            inside_class = outer.holds_methods or bool(entry.owner)
             if entry.kind is NodeKind.FUNCTION and inside_class:
                 entry.kind = NodeKind.METHOD
             elif entry.kind is NodeKind.METHOD and not inside_class and outer.kind is not NodeKind.CONSTANT:
@@ -304,8 +321,11 @@ class _Extraction:
             row = self.lines.line(start)
             if self.data.startswith(b"#!", start):
                 continue
-            if start in used or (last is None and self.data[:start].strip() and not self.data.startswith(b"#!")):
+            before = self.data[: min(start, _MAX_HEAD)].strip()
+            if start in used or (last is None and before not in (b"", b"<?php") and not before.startswith(b"#")):
                 break
+            if is_directive(self.data[start:end]):
+                continue
             if last is not None and row > last + 1:
                 break
             texts.append(self._comment(start, end))
@@ -351,32 +371,60 @@ class _Extraction:
         """Each name once per node and kind, at its first line: how often a name is used makes no other edge."""
         data, line, builtins = self.data, self.lines.line, self.language.builtins
         references: list[Reference] = []
+        taken = {entry.name_start for entry in entries}
+        taken_ends: set[int] = set()
         for capture, kind in _REFERENCE_KINDS.items():
             uses = self._spans(capture)
+            covered = 0
+            if capture == "call" and "invocation" in self.captures:
+                uses = sorted([*uses, *self._invocations()])
             seen: set[tuple[int, str]] = set()
             for (start, end), index in zip(uses, self._places(entries, [use[0] for use in uses]), strict=True):
+                if kind is not EdgeKind.CALLS:
+                    # What is defined, called or inherited here is no further reference, nor are the parts of a name.
+                    known = start in taken or end in taken_ends or end <= covered
+                    covered = max(covered, end)
+                    if known:
+                        continue
+                    taken_ends.add(end)
                 target = data[start:end].decode("utf-8", "replace")
                 if not target.isidentifier():
                     target = self._dotted(target)
                 key = (entries[index].node, target)
+                if kind is EdgeKind.REFERENCES and target == entries[index].name:
+                    continue
                 if target and target not in builtins and key not in seen:
                     seen.add(key)
                     references.append(Reference(key[0], kind, target, line(start)))
+            taken.update(start for start, _ in uses)
         return tuple(references)
+
+    def _invocations(self) -> Iterator[tuple[int, int]]:
+        field = self.language.callee_field
+        for node in self.captures["invocation"]:
+            callee = node.child_by_field_name(field)
+            if callee is not None:
+                yield node.start_byte, callee.end_byte
 
     def _dotted(self, written: str) -> str:
         """A use as a dotted name. A receiver that is no plain name becomes `?`, as in `?.close`."""
+        if self.language.plain_names:
+            return written if written.translate(_MARKS).isidentifier() and "." not in written else ""
         for separator in self.language.separators:
             if separator in written:
                 written = written.replace(separator, ".")
+        if written.endswith(">"):
+            written = _without_type_arguments(written)
+        if self.language.constructor:
+            written = written.removesuffix(self.language.constructor)
         if len(written) <= _MAX_TARGET:
-            if written.replace(".", "_").isidentifier():
+            if written.replace(".", "_").isidentifier() and written[0] != ".":
                 return written
             if written.startswith("super()."):
                 written = "super" + written[7:]
-            written = "".join(written.split()).lstrip(".")
+            written = "".join(written.split()).replace("..", ".").lstrip(".")
             if written.translate(_MARKS).isidentifier():
-                return written.replace("$", "") if self.language.name == "php" else written
+                return written
         last = _LAST_NAME.search(written[-_MAX_TARGET:])
         return f"?.{last[0]}" if last else ""
 
@@ -386,4 +434,14 @@ class _Extraction:
             yield from describe(node, data, line(node.start_byte))
 
 
-_MARKS = str.maketrans({".": "_", "$": "_", "#": "_", "!": "_", "?": "_", "@": "_"})
+_MARKS = str.maketrans(".$#!?@-", "_______")
+
+
+def _without_type_arguments(written: str) -> str:
+    """`Find<Item>` as `Find`: cuts the last balanced pair of angle brackets."""
+    depth = 0
+    for at in range(len(written) - 1, -1, -1):
+        depth += (written[at] == ">") - (written[at] == "<")
+        if depth == 0:
+            return written[:at].rstrip(".")
+    return written

@@ -17,7 +17,7 @@ from nm_lsp.base.errors import NmError
 STEPS_PER_SECOND = 20_000
 
 
-class Unparsable(NmError):  # noqa: N818 (named as the tree in base/errors.py names its members)
+class Unparsable(NmError):
     """A source file that cannot be taken into the graph; the message is the reason, for people to read."""
 
     code = "unparsable"

@@ -29,8 +29,8 @@ SHARED_QUERY = f"""
 (export_statement declaration: (_)) @wrapper
 (export_statement value: [(function_expression) (arrow_function)] @function)
 (export_statement value: (class) @class)
-(lexical_declaration . (variable_declarator) .) @wrapper
-(variable_declaration . (variable_declarator) .) @wrapper
+(lexical_declaration) @wrapper
+(variable_declaration) @wrapper
 (program (expression_statement (assignment_expression)) @wrapper)
 (call_expression function: [(identifier) (member_expression)] @call)
 (new_expression constructor: [(identifier) (member_expression)] @call)

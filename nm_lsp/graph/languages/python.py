@@ -95,9 +95,7 @@ def _imports(node: Node, data: bytes, line: int) -> Iterator[Import]:
 
 def _language() -> CodeLanguage:
     grammar = Language(tree_sitter_python.language())
-    return CodeLanguage(
-        "python", grammar, Query(grammar, _QUERY), _describe, _imports, builtins=_BUILTINS, docstrings=True
-    )
+    return CodeLanguage("python", grammar, Query(grammar, _QUERY), _describe, _imports, builtins=_BUILTINS)
 
 
 LANGUAGES = {"python": _language()}

@@ -3,18 +3,20 @@
 The captures of a query mean:
 
     @class @function @method @constant   a definition; `describe` names it
-    @scope                               qualifies what is inside and is no node itself (a Rust `impl`)
-    @wrapper                             its span counts as that of its last child, a definition (decorators, `export`)
+    @namespace                           a node of the kind class whose functions are no methods
+    @scope @impl                         qualify what is inside, are no nodes; functions in an `impl` are methods
+    @wrapper                             its span is that of its last child, if the only one of its type (`export`)
     @lead                                stands above a definition and belongs to it (attributes)
     @comment @doc                        comments; string literals that are documentation
     @call @base @ref                     names used: calls and construction, inheritance, other references
+    @invocation                          a call whose callee is not one node: see `callee_field`
     @import                              handed to `imports`
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tree_sitter import Language, Node, Query
 
@@ -69,5 +71,6 @@ class CodeLanguage:
     imports: type_of_imports = no_imports
     separators: tuple[str, ...] = ()
     builtins: frozenset[str] = frozenset()
-    comment_types: frozenset[str] = field(default_factory=lambda: frozenset({"comment"}))
-    docstrings: bool = False  # documentation is the first string inside, not the comment above
+    callee_field: str = ""  # of an `@invocation`: what is called runs from its start to this field's end
+    constructor: str = ""  # what a construction adds to the name of the class
+    plain_names: bool = False  # only plain names are references

@@ -16,8 +16,8 @@ _QUERY = (
 (interface_declaration) @class
 (enum_declaration) @class
 (type_alias_declaration) @class
-(internal_module) @class
-(module name: (identifier)) @class
+(internal_module) @namespace
+(module name: (identifier)) @namespace
 (program (expression_statement (internal_module)) @wrapper)
 (function_signature) @function
 (abstract_method_signature) @method

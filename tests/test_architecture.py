@@ -53,7 +53,7 @@ HOMES = {
     "onnxruntime": {"models"},
     "tokenizers": {"models"},
     "annoy": {"models"},
-    "safetensors": {"models"},
+    "safetensors": {"models", "storage"},
     "tree_sitter": {"graph"},
     "networkx": {"graph"},
     "rank_bm25": {"search"},

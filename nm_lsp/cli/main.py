@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -126,11 +127,13 @@ def address(text: str, option: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-def run() -> None:
-    """The console script. Never returns: ends the process with a code of `exits.Exit`."""
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """The console script, with `arguments` instead of the command line's. Ends with a code of `exits.Exit`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(prog_name="nm-lsp")
+        app(given, prog_name="nm-lsp")
     except NmError as error:
-        sys.exit(Output(as_json="--json" in sys.argv).failure(error))
+        sys.exit(Output(as_json="--json" in given).failure(error))
     except KeyboardInterrupt:
         sys.exit(Exit.CANCELLED)
+    sys.exit(Exit.OK)

@@ -26,7 +26,7 @@ def index(
 ) -> None:
     """Build or refresh the index. What stays undone when this is cancelled is taken up next time."""
     output = Output(as_json=as_json, verbose=verbose)
-    with session(folder, output, vectors=vectors and not rebuild) as opened:
+    with session(folder, output, ready=not rebuild, vectors=vectors and not rebuild) as opened:
         if rebuild:
             opened.host.rebuild(RebuildParams(), opened.cancel)
             opened.wait(vectors=vectors)

@@ -109,6 +109,11 @@ def canned() -> dict[str, object]:
 
 
 @pytest.fixture
+def status() -> r.StatusResult:
+    return STATUS
+
+
+@pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeEngine]:
     """The engine's place is taken in `session`; the current folder is an empty one. The workspace must be closed."""
     import nm_lsp.cli.session as session_module

@@ -1,6 +1,6 @@
-"""Draws `query.svg`: a real question asked of this repository, as a terminal shows it.
+"""Draws `editors/media/query.svg`: a real question asked of this repository, as a terminal shows it.
 
-    python editors/media/record.py
+    python tests/record_media.py
 
 Needs an installed nm-lsp with its model and a finished `nm-lsp index`.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 QUESTION = "how are keyword and vector ranks merged"
 WIDTH, LINES = 100, 34
 FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
@@ -35,7 +35,7 @@ def main() -> None:
     console.print(Text(ended.stderr.strip().splitlines()[-1], style="dim"))
     # Fonts are the viewer's own: a picture in a README fetches nothing.
     picture = FONT_FACE.sub("", console.export_svg(title="nm-lsp"))
-    (Path(__file__).parent / "query.svg").write_text(picture, encoding="utf-8")
+    (ROOT / "editors" / "media" / "query.svg").write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

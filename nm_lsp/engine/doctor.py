@@ -17,10 +17,10 @@ from pathlib import Path
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Cancelled, GitUnavailable, NmError
+from nm_lsp.engine.locations import index_folder, vector_cache_file
 from nm_lsp.engine.requests import StatusResult
 from nm_lsp.git import Git, discover
 from nm_lsp.models.weights import model_status
-from nm_lsp.storage.locations import cache_root
 from nm_lsp.worker.selfcheck import check_server
 
 MINIMUM_PYTHON = (3, 11)
@@ -57,7 +57,7 @@ def examine(folder: Path, status: Callable[[], StatusResult], cancel: Cancellati
         check_git(folder),
         check_model(),
         check_annoy(),
-        check_cache(),
+        check_cache(folder),
         check_store_folder(folder),
     ]
     checks += check_index(status)
@@ -102,12 +102,13 @@ def check_annoy() -> Check:
     return Check("annoy", Health.OK, "approximate vector search for large workspaces")
 
 
-def check_cache() -> Check:
-    root = cache_root()
-    problem = write_problem(root)
-    if problem is not None:
-        return Check("cache", Health.BROKEN, f"{root}: {problem}", f"Make {root} a folder you can write to.")
-    return Check("cache", Health.OK, str(root))
+def check_cache(folder: Path) -> Check:
+    places = (index_folder(folder), vector_cache_file().parent)
+    for place in places:
+        problem = write_problem(place)
+        if problem is not None:
+            return Check("cache", Health.BROKEN, f"{place}: {problem}", f"Make {place} a folder you can write to.")
+    return Check("cache", Health.OK, f"{places[0]} and {places[1]} can be written")
 
 
 def check_store_folder(folder: Path) -> Check:

@@ -23,7 +23,8 @@ from nm_lsp.engine.requests import Problem, Progress, StatusResult
 def handshake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No server process and no cache of the user's here; both are tested where they live."""
     monkeypatch.setattr(doctor, "check_server", lambda _folder, _cancel: 0.4)
-    monkeypatch.setattr(doctor, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setattr(doctor, "index_folder", lambda _folder: tmp_path / "cache" / "index")
+    monkeypatch.setattr(doctor, "vector_cache_file", lambda: tmp_path / "cache" / "vectors" / "vectors.db")
     monkeypatch.setenv("NEURALMIND_ONNX_MODEL_DIR", str(tmp_path / "no-model"))
 
 
@@ -63,7 +64,7 @@ def test_git_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 def test_a_cache_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
-    check = doctor.check_cache()
+    check = doctor.check_cache(tmp_path)
     assert check.health is Health.BROKEN
     assert "not a folder" in check.detail
 

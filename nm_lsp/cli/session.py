@@ -17,7 +17,7 @@ from nm_lsp.cli.output import Output
 from nm_lsp.cli.progress import ProgressBar
 from nm_lsp.engine.host import Host
 from nm_lsp.engine.requests import HostEvent, IndexFinished, IndexProgress, Missing, Notice, StatusChanged
-from nm_lsp.engine.settings import load_settings
+from nm_lsp.engine.settings import resolve_settings
 from nm_lsp.engine.workspace import Workspace
 from nm_lsp.wire.encode import encode
 from nm_lsp.wire.places import FolderPlaces
@@ -77,8 +77,11 @@ def session(
             case Notice() | StatusChanged():
                 pass
 
+    settings, wrong = resolve_settings(None, root)
+    for problem in wrong:
+        output.warn(str(problem))
     with interruptible() as cancel:
-        workspace = Workspace(load_settings(root), listen)
+        workspace = Workspace(settings, listen)
         try:
             opened = Session(workspace.add_folder(root), root, output, cancel, bar)
             if ready or vectors:

@@ -7,7 +7,7 @@ else the file's as it is on disk. Where the file has changed or gone meanwhile, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from nm_lsp.base.text import PositionEncoding, convert_column, split_lines, without_surrogates
 from nm_lsp.base.uris import child_uri, uri_of_path
@@ -24,7 +24,7 @@ class FolderPlaces:
 
     def __init__(
         self,
-        folder: Path,
+        folder: PurePath,
         encoding: PositionEncoding = PositionEncoding.UTF16,
         *,
         folder_uri: str | None = None,
@@ -58,7 +58,7 @@ class FolderPlaces:
         text = self._document_text(path)
         if text is None:
             try:
-                with (self._folder / path).open("rb") as file:
+                with Path(self._folder, path).open("rb") as file:
                     raw = file.read(_MAX_READ_BYTES)
             except (OSError, ValueError):
                 return []

@@ -55,7 +55,8 @@ same answer. `initializationOptions.commandPrefix` changes the prefix of the com
 | -32803 | `refused`, `conflict` | not allowed in the present state; `data.current` holds the record as it now stands |
 | -32803 | `git`, `store`, `model` | something about the machine; `data.hint` says what repairs it |
 | -32800 | `cancelled` | the request was cancelled |
-| -32600 | | the request came before `initialize`, after `shutdown`, or under an id in use |
+| -32600 | | the request came after `shutdown`, or under an id in use |
+| -32002 | | the request came before `initialize` |
 | -32603 | `internal` | a bug of ours |
 
 Where `data` is there it is `{{ code: string, hint: string | null }}`.

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Cancelled, GitUnavailable, NmError
-from nm_lsp.engine.locations import index_folder, vector_cache_file
 from nm_lsp.engine.requests import StatusResult
 from nm_lsp.git import Git, discover
 from nm_lsp.models.weights import model_status
+from nm_lsp.storage.locations import index_folder, vector_cache_file
 from nm_lsp.worker.selfcheck import check_server
 
 MINIMUM_PYTHON = (3, 11)

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from nm_lsp import __version__
-from nm_lsp.base.errors import NmError
+from nm_lsp.base.errors import EnvironmentProblem, NmError
 from nm_lsp.cli.exits import LEGEND, Exit
 from nm_lsp.cli.output import Output
 
@@ -111,12 +111,16 @@ def _serve(tcp: str, ws: str) -> None:
     # Imported here because pygls and lsprotocol cost most of a second that no other command should pay.
     from nm_lsp.server.main import serve_stdio, serve_tcp, serve_ws
 
-    if tcp_address:
-        serve_tcp(*tcp_address)
-    elif ws_address:
-        serve_ws(*ws_address)
-    else:
-        serve_stdio()
+    try:
+        if tcp_address:
+            serve_tcp(*tcp_address)
+        elif ws_address:
+            serve_ws(*ws_address)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"The server cannot listen on {tcp or ws}: {error.strerror or error}.", hint="Port 0 takes a free one."
+        ) from error
+    serve_stdio()
 
 
 def address(text: str, option: str) -> tuple[str, int]:

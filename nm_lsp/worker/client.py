@@ -75,7 +75,8 @@ class WorkerClient:
 
     def _start(self) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-m", "nm_lsp.worker"],
+            # -P: a `numpy.py` in the folder that happens to be the current one must not be run.
+            [sys.executable, "-P", "-m", "nm_lsp.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=None,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from inspect import cleandoc
 
-RATIONALE_MARKS = ("WHY:", "NOTE:", "HACK:", "TODO:", "DECISION:")
+RATIONALE_MARKS = (b"WHY:", b"NOTE:", b"HACK:", b"TODO:", b"DECISION:")
 _RATIONALE_START = re.compile(r"(?:WHY|NOTE|HACK|TODO|DECISION):")
 _LINE_MARKER = re.compile(r"\s*(?://[/!]?|#+!?|--)[ \t]?")
 _STAR = re.compile(r"^[ \t]*\*(?!/)[ \t]?", re.MULTILINE)
@@ -15,7 +15,8 @@ _STRING = re.compile(r"^[a-zA-Z]*(\"\"\"|'''|\"|')(.*?)(?:\1)?$", re.DOTALL)
 _DIRECTIVE = re.compile(
     rb"#!|\bgo:[a-z]+|//\s*\+build|\btype:|\bnoqa\b|\beslint-|\bpragma\b|coding[:=]|\bfrozen_string_literal:|@ts-|"
     rb"\bmypy:|\bpylint:|\bpyright:|\bruff:|\bfmt:\s*(?:off|on|skip)|\bisort:|\bflake8:|\bshellcheck\s|\bnolint\b|"
-    rb"\bprettier-ignore|\brubocop:|\bclang-format\s|\bistanbul\s|\bc8\s+ignore|\bNOLINT|@jsx|#\s*cython:|\bcgo\b"
+    rb"\bprettier-ignore|\brubocop:|\bclang-format\s|\bistanbul\s|\bc8\s+ignore|\bNOLINT|@jsx|#\s*cython:|"
+    rb"#\s*(?:include|cgo)\b|<reference\b"
 )
 _RULE = re.compile(r"[\s\-=*#~_/+]*")
 

@@ -25,5 +25,12 @@ class Names:
         if not qualified:
             return NodeId(self._path)
         count = self._counts.get(qualified, 0) + 1
+        name = qualified if count == 1 else f"{qualified}#{count}"
+        while count > 1 and name in self._counts:
+            # A heading may be called "Release#2" itself.
+            count += 1
+            name = f"{qualified}#{count}"
         self._counts[qualified] = count
-        return NodeId(f"{self._path}::{qualified}" if count == 1 else f"{self._path}::{qualified}#{count}")
+        if count > 1:
+            self._counts[name] = 1
+        return NodeId(f"{self._path}::{name}")

@@ -172,7 +172,12 @@ def _kind(mark: object) -> str:
 
 def redacted_leaves(record: AuditRecord) -> tuple[str, ...]:
     """The digests of the values that were taken out of the record's payloads, in order."""
-    return (*_marks(record.act.before), *_marks(record.act.after))
+    return leaves_of(record.act)
+
+
+def leaves_of(act: Act) -> tuple[str, ...]:
+    """As `redacted_leaves`, of an act that is not linked yet."""
+    return (*_marks(act.before), *_marks(act.after))
 
 
 def _marks(value: object) -> Iterator[str]:

@@ -15,6 +15,8 @@ from enum import Enum
 from nm_lsp.audit.chain import GENESIS, AuditRecord, Head, accounted_leaves, hash_of, redacted_leaves
 from nm_lsp.audit.text import Unreadable
 
+_ALTERED = "was altered: its hash does not fit its content"
+
 
 class Fault(Enum):
     ALTERED = "altered"
@@ -71,12 +73,19 @@ def check_copy(copy: str, lines: Sequence[AuditRecord | Unreadable]) -> list[Fin
     accounted = frozenset().union(*(accounted_leaves(line) for line in lines if isinstance(line, AuditRecord)))
     seen: set[int] = set()
     head = GENESIS
+    n_unreadable = 0
     for number, record in enumerate(lines, 1):
         if isinstance(record, Unreadable):
             findings.append(Finding(Fault.UNREADABLE, copy, number, f"line {number} is no record: {record.why}"))
-            head = Head(head.sequence + 1, "")
+            n_unreadable += 1
             continue
-        if fault := _fault(record, head, seen, hashes):
+        # An unreadable line stands for a record that was there, or for none.
+        if not head.sequence + 1 < record.sequence <= head.sequence + 1 + n_unreadable:
+            fault = _fault(record, head, seen, hashes)
+        else:
+            fault = (Fault.ALTERED, _ALTERED) if hash_of(record) != record.hash else None
+        n_unreadable = 0
+        if fault is not None:
             kind, words = fault
             findings.append(Finding(kind, copy, number, f"record {record.sequence} on line {number} {words}"))
         unaccounted = [leaf for leaf in redacted_leaves(record) if leaf not in accounted]
@@ -91,10 +100,10 @@ def check_copy(copy: str, lines: Sequence[AuditRecord | Unreadable]) -> list[Fin
 
 
 def _fault(record: AuditRecord, head: Head, seen: set[int], hashes: set[str]) -> tuple[Fault, str] | None:
-    """What is wrong with `record` after `head`. An unreadable line leaves a head without a hash, which fits any."""
+    """What is wrong with `record` after `head`, if it should follow at once."""
     if hash_of(record) != record.hash:
-        return Fault.ALTERED, "was altered: its hash does not fit its content"
-    if head.hash in {"", record.previous} and record.sequence == head.sequence + 1:
+        return Fault.ALTERED, _ALTERED
+    if record.previous == head.hash and record.sequence == head.sequence + 1:
         return None
     if record.sequence in seen:
         return Fault.FOREIGN, "is a second one of that number"

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sqlite3
 import stat
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import filelock
 
 from nm_lsp.base.errors import StoreProblem
+from nm_lsp.storage.times import file_time
 
 _MAGIC = b"SQLite format 3\x00"
 _COMPANIONS = ("-wal", "-shm", "-journal")
@@ -45,6 +45,9 @@ def primary_code(error: sqlite3.Error) -> int:
 
 def problem(error: sqlite3.Error, path: Path) -> StoreProblem:
     """The error for people that stands for one of SQLite's."""
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
+        # Made of the other tables; `decision_search.make_anew` repairs it.
+        return StoreProblem(f"{path}: the full-text index is damaged", reason="index")
     reason, words = _REASONS.get(primary_code(error), ("io", "gave an error"))
     return StoreProblem(f"{path} {words} ({error})", reason=reason, hint=_HINTS.get(reason))
 
@@ -116,7 +119,7 @@ def set_aside(path: Path, now: float, still_damaged: Callable[[], bool], *, labe
         with lock:
             if not path.exists() or not still_damaged():
                 return None
-            aside = _free_name(path, f"{label}-{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
+            aside = _free_name(path, f"{label}-{file_time(now)}")
             # The journals first: were the file to go first, a crash here would leave a journal that SQLite
             # deletes when a new file of that name is created.
             for companion in _COMPANIONS:

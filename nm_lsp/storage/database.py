@@ -93,7 +93,7 @@ class Database:
     def atomic(self) -> Iterator[sqlite3.Connection]:
         """One write transaction: all of the block's statements, or none of them.
 
-        Raises `StoreProblem`: locked after `busy_ms`, full, read-only, damaged; lost if the file was removed or
+        Raises `StoreProblem`: locked after `busy_ms`, full, read-only, damaged; replaced if the file was removed or
         replaced since it was opened, in which case nothing was written.
         """
         with self._write_lock:
@@ -101,7 +101,7 @@ class Database:
             try:
                 _patiently(lambda: self._writer.execute("BEGIN IMMEDIATE"), self._options.busy_ms)
                 if self.replaced():
-                    raise StoreProblem(f"{self.path} was removed or replaced while it was open", reason="lost")
+                    raise StoreProblem(f"{self.path} was removed or replaced while it was open", reason="replaced")
                 self._failpoint("begun")
                 yield self._writer
                 self._failpoint("before-commit")

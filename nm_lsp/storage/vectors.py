@@ -110,7 +110,7 @@ class VectorCache:
         try:
             self._write(keys, rows)
         except StoreProblem as error:
-            if error.reason not in {"damaged", "lost"}:
+            if error.reason not in {"damaged", "replaced"}:
                 raise
             self._begin_anew()
             self._write(keys, rows)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nm_lsp.graph.model import Import, Node, NodeKind, Reference
 from nm_lsp.graph.resolve import ModuleIndex, Resolver, Target
-from nm_lsp.search.segment import ASCII, GENERATED, KINDS, Segment, node_id, split_node_id
+from nm_lsp.search.segment import ASCII, GENERATED, KINDS, FileStamp, Segment, node_id, split_node_id
 from nm_lsp.search.topics import Topic
 
 
@@ -148,6 +148,14 @@ class Corpus:
     def file_path(self, file: int) -> str:
         part = bisect_right(self._file_base, file) - 1
         return self.segments[part].paths[file - self._file_base[part]]
+
+    def stamp(self, path: str) -> FileStamp | None:
+        """What the disk said of a live file when it was read; None for a path that is not here."""
+        file = self.file_numbers.get(path)
+        if file is None:
+            return None
+        part = bisect_right(self._file_base, file) - 1
+        return self.segments[part].stamp(file - self._file_base[part])
 
     def file_docs(self, file: int) -> range:
         return range(int(self._first_doc[file]), int(self._first_doc[file + 1]))

@@ -22,6 +22,7 @@ import itertools
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,14 @@ class Segment:
 
     def strings(self, column: str) -> Strings:
         return Strings(self.columns[column], self.columns[column + ".offsets"])
+
+    @cached_property
+    def _row_of_path(self) -> dict[str, int]:
+        return {path: row for row, path in enumerate(self.paths.all())}
+
+    def row_of(self, path: str) -> int | None:
+        """The local number of a file, whether live or not."""
+        return self._row_of_path.get(path)
 
     def stamp(self, file: int) -> FileStamp:
         columns = self.columns

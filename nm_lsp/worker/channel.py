@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import struct
 import threading
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 _LENGTH = struct.Struct("<I")
 
@@ -13,7 +13,7 @@ _LENGTH = struct.Struct("<I")
 class Channel:
     """`send` may be called from any thread; `receive` from one."""
 
-    def __init__(self, reader: BinaryIO, writer: BinaryIO) -> None:
+    def __init__(self, reader: IO[bytes], writer: IO[bytes]) -> None:
         self._reader = reader
         self._writer = writer
         self._lock = threading.Lock()

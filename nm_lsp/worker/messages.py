@@ -8,6 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from nm_lsp.storage.index_store import SkippedFile
+
 
 class Stage(Enum):
     SCANNING = "scanning"
@@ -31,7 +33,7 @@ class OpenFolder:
     max_files: int
     with_vectors: bool
     threads: int
-    git: str | None
+    git: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,22 @@ class CloseFolder:
 
 @dataclass(frozen=True, slots=True)
 class Rescan:
-    """Look for changed files: at `paths` only (relative, files or folders), or everywhere when None."""
+    """Look for changed files: at `paths` only (relative, files or folders), or everywhere when None.
+
+    `Finished` names the highest ticket that was dealt with.
+    """
 
     key: int
+    ticket: int
     paths: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
+    """Read every file again; `vectors`: compute every vector again too."""
+
     key: int
+    ticket: int
     vectors: bool
 
 
@@ -84,7 +93,7 @@ class BuildSegment:
     ticket: int
     folder: str
     index: str
-    paths: tuple[str, ...]
+    files: tuple[tuple[str, int, int], ...]  # path, size, mtime_ns
     max_file_bytes: int
 
 
@@ -104,10 +113,13 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Building:
+    """`quiet`: so little work that nobody need be shown its progress."""
+
     key: int
     stage: Stage
     done: int
     total: int
+    quiet: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +132,10 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The build is over; `error` says in plain words why it stopped early. One for each build that said `Building`."""
+    """Nothing is left to do for all rescans up to `ticket`; `error` says in plain words why it stopped early."""
 
     key: int
+    ticket: int
     error: str | None
 
 
@@ -147,11 +160,11 @@ class Analysed:
 
 @dataclass(frozen=True, slots=True)
 class SegmentBuilt:
-    """`name` is None where none of the files could be taken. `skipped`: (path, reason, size, mtime_ns)."""
+    """`name` is None where none of the files could be taken."""
 
     ticket: int
     name: str | None
-    skipped: tuple[tuple[str, str, int, int], ...]
+    skipped: tuple[SkippedFile, ...]
 
 
 ToParent = Role | Building | Published | Finished | Trouble | Analysed | SegmentBuilt

@@ -62,6 +62,7 @@ class NmServer(LanguageServer):
         self._token = token
         self.watch_client = watch_client
         self.is_shut_down = False
+        self._start_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         backend.subscribe(self.reporter.handle)
         dispatch.register(self)
@@ -124,8 +125,13 @@ class NmServer(LanguageServer):
         answer = asyncio.wrap_future(self.protocol.send_request(method, params))
         return await asyncio.wait_for(answer, ASK_TIMEOUT_S)
 
+    def start_within(self, delay_s: float) -> None:
+        self._start_timer = asyncio.get_running_loop().call_later(delay_s, self.start)
+
     def start(self) -> None:
         """Start the engine with the settings known by now and open the folders. Only the first call counts."""
+        if self._start_timer is not None:
+            self._start_timer.cancel()
         if self.started:
             return
         self.started = True
@@ -155,6 +161,9 @@ class NmServer(LanguageServer):
 
     def _release(self) -> None:
         self.started = True  # nothing is started any more
+        if self._start_timer is not None:
+            # The loop would keep this object until then.
+            self._start_timer.cancel()
         for task in list(self._tasks):
             task.cancel()
         self.documents.clear()

@@ -7,6 +7,7 @@ has said `initialized` and its settings are known, or shortly after `initialize`
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -28,19 +29,20 @@ CONFIGURATION_GRACE_S = 2.0
 
 def register(server: NmServer) -> None:
     """The notifications of this file, of documents and of progress. All are plain functions that return at once."""
-    documents, reporter = server.documents, server.reporter
+    documents = server.documents
     notifications = {
-        types.INITIALIZED: lambda _params: initialized(server),
-        types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: lambda params: folders_changed(server, params),
-        types.WORKSPACE_DID_CHANGE_CONFIGURATION: lambda params: configuration_changed(server, params),
-        types.WORKSPACE_DID_CHANGE_WATCHED_FILES: lambda params: watched_files.did_change(server, params),
-        types.WINDOW_WORK_DONE_PROGRESS_CANCEL: reporter.cancel,
-        types.TEXT_DOCUMENT_DID_OPEN: documents.did_open,
-        types.TEXT_DOCUMENT_DID_CHANGE: documents.did_change,
-        types.TEXT_DOCUMENT_DID_SAVE: documents.did_save,
-        types.TEXT_DOCUMENT_DID_CLOSE: documents.did_close,
+        types.INITIALIZED: partial(initialized, server),
+        types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: partial(folders_changed, server),
+        types.WORKSPACE_DID_CHANGE_CONFIGURATION: partial(configuration_changed, server),
+        types.WORKSPACE_DID_CHANGE_WATCHED_FILES: partial(watched_files.did_change, server),
+        types.WINDOW_WORK_DONE_PROGRESS_CANCEL: partial(server.reporter.cancel),
+        types.TEXT_DOCUMENT_DID_OPEN: partial(documents.did_open),
+        types.TEXT_DOCUMENT_DID_CHANGE: partial(documents.did_change),
+        types.TEXT_DOCUMENT_DID_SAVE: partial(documents.did_save),
+        types.TEXT_DOCUMENT_DID_CLOSE: partial(documents.did_close),
     }
     for method, handler in notifications.items():
+        # Partial objects, since pygls marks what it registers and a method cannot be marked.
         server.feature(method)(handler)
 
 
@@ -56,10 +58,9 @@ def initialize(server: NmServer, params: types.InitializeParams) -> types.Server
     folders = [folder.uri for folder in params.workspace_folders or ()]
     for uri in initial_folder_uris(folders, params.root_uri, params.root_path):
         server.roots.add(uri)
-    loop = asyncio.get_running_loop()
     # After the answer has been sent.
-    loop.call_soon(server.backend.prewarm)
-    loop.call_later(INITIALIZED_GRACE_S, server.start)
+    asyncio.get_running_loop().call_soon(server.backend.prewarm)
+    server.start_within(INITIALIZED_GRACE_S)
     return _capabilities(server, params.capabilities)
 
 
@@ -82,7 +83,7 @@ def _capabilities(server: NmServer, client: types.ClientCapabilities) -> types.S
     return capabilities
 
 
-def initialized(server: NmServer) -> None:
+def initialized(server: NmServer, _params: Any) -> None:
     """`initialized`: the client may be asked things now."""
     server.reporter.start()
     server.spawn(_ask_and_start(server))

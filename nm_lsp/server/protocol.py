@@ -116,6 +116,9 @@ class NmProtocol(LanguageServerProtocol):
             self._answer_error(msg_id, refusal)
             return
         self._unanswered.add(msg_id)
+        if method not in self.fm.builtin_features and method not in self.fm.features:
+            self._answer_error(msg_id, JsonRpcException(f"There is no method {method!r}.", faults.METHOD_NOT_FOUND))
+            return
         try:
             request = self.structure_message(message)
         except JsonRpcException as error:
@@ -208,13 +211,7 @@ class NmProtocol(LanguageServerProtocol):
         return await self._server.execute_command(params)
 
     def _handle_request(self, msg_id: str | int, method_name: str, params: Any) -> None:
-        try:
-            handler = self._get_handler(method_name)
-        except JsonRpcException:
-            error = JsonRpcException(f"There is no method {method_name!r}.", faults.METHOD_NOT_FOUND)
-            self._answer_error(msg_id, error)
-            return
-        self._ctx_msg_id.set(msg_id)
+        handler = self._get_handler(method_name)
         callback = partial(self._send_handler_result, msg_id=msg_id)
         self._execute_handler(msg_id=msg_id, handler=handler, args=(params,), callback=callback)
 

@@ -1,0 +1,158 @@
+"""A workspace without an index: it remembers what it was told and answers at once, or when it is let.
+
+Run as a program it serves standard input and output, so that the server is tested as a real process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import Conflict, GitUnavailable
+from nm_lsp.engine.documents import Document
+from nm_lsp.engine.requests import (
+    Acknowledged,
+    GraphExportParams,
+    GraphExportResult,
+    Hit,
+    HostEvent,
+    IndexFinished,
+    IndexProgress,
+    Nothing,
+    Notice,
+    Phase,
+    Place,
+    Progress,
+    Ranks,
+    SearchParams,
+    SearchResult,
+    StatusChanged,
+    StatusResult,
+)
+from nm_lsp.engine.settings import Settings
+from nm_lsp.graph.model import Span
+
+Listener = Callable[[HostEvent], None]
+
+
+class FakeHost:
+    def __init__(self, folder: Path, listener: Listener) -> None:
+        self.folder = folder
+        self.listener = listener
+        self.documents: dict[str, Document] = {}
+        self.log: list[tuple[str, Any]] = []
+        self.release = threading.Event()
+        self.n_started = 0
+        self.n_cancelled = 0
+
+    # -- documents --------------------------------------------------------------------------------------------------
+
+    def open_document(self, doc: Document) -> None:
+        self.log.append(("open", doc.path))
+        self.documents[doc.path] = doc
+
+    def change_document(self, doc: Document) -> None:
+        self.log.append(("change", doc.path))
+        self.documents[doc.path] = doc
+
+    def save_document(self, path: str) -> None:
+        self.log.append(("save", path))
+
+    def close_document(self, path: str) -> None:
+        self.log.append(("close", path))
+        del self.documents[path]
+
+    def files_changed(self, paths: Sequence[str]) -> None:
+        self.log.append(("files", tuple(paths)))
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def status(self, params: Nothing, cancel: Cancellation) -> StatusResult:
+        done = Progress(0, 0)
+        return StatusResult(
+            str(self.folder), True, Phase.IDLE, done, done, 1, len(self.documents), 0, 0, (), None, None, True, ()
+        )
+
+    def search(self, params: SearchParams, cancel: Cancellation) -> SearchResult:
+        """The question chooses what happens: a word of command, or the text of an open document to be found."""
+        self.n_started += 1
+        match params.query.split():
+            case ["wait"]:
+                while not self.release.wait(0.01):
+                    if cancel.cancelled:
+                        self.n_cancelled += 1
+                    cancel.check()
+            case ["bug"]:
+                raise ZeroDivisionError("secret local text")
+            case ["git"]:
+                raise GitUnavailable("git was not found.", hint="Install git.")
+            case ["conflict"]:
+                raise Conflict("The record has changed.", current={"revision": 2})
+            case ["print"]:
+                print("a stray line")  # must not reach the protocol
+                os.write(1, b"another stray line\n")
+            case ["index"]:
+                folder = str(self.folder)
+                self.listener(IndexProgress(folder, Phase.KEYWORD, 10, "reading"))
+                self.listener(IndexProgress(folder, Phase.KEYWORD, 60, "reading"))
+                self.listener(StatusChanged(folder))
+                self.listener(IndexFinished(folder, "42 files"))
+            case ["notice"]:
+                self.listener(Notice("warning", "No weights.", str(self.folder), "nm-lsp model install"))
+                self.listener(Notice("warning", "No weights.", str(self.folder), "nm-lsp model install"))
+            case ["text", path]:
+                return SearchResult((_hit(path, self.documents[path].text),), ())
+            case ["at", path, line, start, end]:
+                span = Span(0, 0, int(line), int(start), int(line), int(end))
+                return SearchResult((_hit(path, "", span),), ())
+        return SearchResult((), ())
+
+    def graph_export(self, params: GraphExportParams, cancel: Cancellation) -> GraphExportResult:
+        return GraphExportResult(1200, 0, None, {"nodes": [{"id": number} for number in range(1200)], "edges": []})
+
+    def cancel_index(self, params: Nothing, cancel: Cancellation) -> Acknowledged:
+        self.log.append(("cancel_index", None))
+        return Acknowledged(True, "stopped")
+
+
+class FakeWorkspace:
+    def __init__(self, settings: Settings, listener: Listener) -> None:
+        self.settings = settings
+        self.listener = listener
+        self.by_folder: dict[Path, FakeHost] = {}
+        self.n_configured = 0
+        self.closed = False
+
+    def add_folder(self, folder: Path) -> FakeHost:
+        return self.by_folder.setdefault(folder, FakeHost(folder, self.listener))
+
+    def remove_folder(self, folder: Path) -> None:
+        del self.by_folder[folder]
+
+    def configure(self, settings: Settings) -> None:
+        self.settings = settings
+        self.n_configured += 1
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _hit(path: str, text: str, span: Span = Span(0, 0, 0, 0, 0, 0)) -> Hit:
+    return Hit(f"{path}::f", Place(path, span), "function", "f", "def f()", 1.0, text, Ranks(1, None, None))
+
+
+if __name__ == "__main__":
+    from nm_lsp.server.main import serve_stdio, serve_tcp, serve_ws
+
+    match sys.argv[1:]:
+        case ["tcp"]:
+            serve_tcp("127.0.0.1", 0, FakeWorkspace)
+        case ["ws"]:
+            serve_ws("127.0.0.1", 0, FakeWorkspace)
+        case _:
+            serve_stdio(FakeWorkspace)

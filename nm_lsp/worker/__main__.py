@@ -41,7 +41,7 @@ def _listen(channel: Channel, inbox: queue.SimpleQueue[object]) -> None:
 def _lower_priority() -> None:
     process = psutil.Process()
     try:
-        process.nice(psutil.BELOW_NORMAL_PRIORITY_CLASS if sys.platform == "win32" else 10)
+        process.nice(getattr(psutil, "BELOW_NORMAL_PRIORITY_CLASS", 10))
     except (psutil.Error, OSError):
         # A process may be forbidden to lower itself; it then competes as an equal.
         return

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from nm_lsp.graph.communities import detect
 from nm_lsp.graph.model import NodeKind
 from nm_lsp.search.corpus import Corpus
+from nm_lsp.search.roles import Role, role_of
 from nm_lsp.search.segment import KINDS
 from nm_lsp.search.topics import Topic
 from nm_lsp.worker.folder import FolderIndex
@@ -19,7 +21,9 @@ USE_WEIGHT = 1.0
 MAX_USES = 10
 """Uses between two files beyond this many add nothing: one loop of calls is not a friendship."""
 STRONGEST = 8
+TITLE_NAMES = 3
 INTERVAL_S = 60.0
+_LEFT_OVER = 1 << 33
 CHANGED_SHARE = 0.02
 
 FileEdges = dict[tuple[str, str], float]
@@ -102,28 +106,99 @@ def _uses_of_unique_names(corpus: Corpus) -> list[tuple[int, int, int]]:
 
 
 def communities(corpus: Corpus, edges: FileEdges, previous: Sequence[Topic]) -> list[Topic]:
-    """Communities of all live files; ids carry over from `previous` by largest overlap."""
+    """Communities of all live files; ids carry over from `previous` by largest overlap.
+
+    Sources alone decide them, or tests, which use everything, would pull them together. Every other file joins the
+    community it has most to do with; what has to do with none is grouped by its top folder.
+    """
     paths = sorted(corpus.file_numbers)
-    rank = {path: row for row, path in enumerate(paths)}
+    tied = {path for pair in edges for path in pair}
+    sources = [path for path in paths if path in tied and role_of(path) is Role.SOURCE]
+    rank = {path: row for row, path in enumerate(sources)}
     before = {path: topic.id for topic in previous for path in topic.files}
-    weights = {(rank[a], rank[b]): weight for (a, b), weight in edges.items()}
-    strongest = _strongest(corpus)
-    names = {path: [corpus.name(doc) for doc in docs] for path, docs in strongest.items()}
-    found = []
-    for community in detect(paths, weights, before, names):
-        symbols = sorted(
-            (doc for path in community.files for doc in strongest.get(path, ())),
-            key=lambda doc: (-float(corpus.length[doc]), doc),
-        )[:STRONGEST]
-        found.append(Topic(community.id, community.title, tuple(community.files), tuple(corpus.id(d) for d in symbols)))
-    return found
+    weights = {(rank[a], rank[b]): weight for (a, b), weight in edges.items() if a in rank and b in rank}
+    found = detect(sources, weights, before)
+    joined = _joiners(edges, {path: community.id for community in found for path in community.files})
+    strongest = _strongest(corpus, paths)
+    topics = []
+    for community in found:
+        symbols = _best(community.files, strongest)
+        place = community.title.partition(":")[0]
+        files = (*community.files, *sorted(joined.get(community.id, ())))
+        topics.append(Topic(community.id, _title(corpus, place, symbols), files, _ids(corpus, symbols)))
+    placed = {path for topic in topics for path in topic.files}
+    return topics + _left_over(corpus, [path for path in paths if path not in placed], strongest)
 
 
-def _strongest(corpus: Corpus) -> Mapping[str, list[int]]:
-    """The three largest classes and functions of each file."""
-    wanted = [row for row, kind in enumerate(KINDS) if kind in {NodeKind.CLASS, NodeKind.FUNCTION}]
+def _best(files: Iterable[str], strongest: Mapping[str, Sequence[tuple[int, float]]]) -> list[int]:
+    rows = sorted((item for path in files for item in strongest[path]), key=lambda item: (-item[1], item[0]))
+    return [doc for doc, _ in rows[:STRONGEST]]
+
+
+def _ids(corpus: Corpus, docs: Iterable[int]) -> tuple[str, ...]:
+    return tuple(corpus.id(doc) for doc in docs)
+
+
+def _title(corpus: Corpus, place: str, symbols: Iterable[int]) -> str:
+    """A folder and up to three of the most used names: "django/forms: CharField, Form, ValidationError"."""
+    names = list(dict.fromkeys(corpus.name(doc) for doc in symbols))[:TITLE_NAMES]
+    return f"{place}: {', '.join(names)}" if place and names else place or ", ".join(names) or "files"
+
+
+def _joiners(edges: FileEdges, home: Mapping[str, int]) -> dict[int, list[str]]:
+    """Community id to the files outside all communities that are tied to it most."""
+    ties: dict[str, dict[int, float]] = {}
+    for (a, b), weight in edges.items():
+        for path, other in ((a, b), (b, a)):
+            if path not in home and other in home:
+                row = ties.setdefault(path, {})
+                row[home[other]] = row.get(home[other], 0.0) + weight
+    joined: dict[int, list[str]] = {}
+    for path, counts in ties.items():
+        best = min(counts, key=lambda community: (-counts[community], community))
+        joined.setdefault(best, []).append(path)
+    return joined
+
+
+def _left_over(
+    corpus: Corpus, paths: Sequence[str], strongest: Mapping[str, Sequence[tuple[int, float]]]
+) -> list[Topic]:
+    """One topic a top folder; its id follows from the folder's name, far from the detected ones."""
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        groups.setdefault(path.partition("/")[0] if "/" in path else "", []).append(path)
+    topics = []
+    for folder, files in sorted(groups.items()):
+        symbols = _best(files, strongest)
+        identifier = _LEFT_OVER + zlib.crc32(folder.encode("utf-8", "surrogateescape"))
+        title = _title(corpus, folder or "top level", symbols)
+        topics.append(Topic(identifier, title, tuple(files), _ids(corpus, symbols)))
+    return topics
+
+
+def _strongest(corpus: Corpus, paths: Iterable[str]) -> dict[str, list[tuple[int, float]]]:
+    """Per file its classes and functions with how much they are used, most first; at most `STRONGEST`.
+
+    A name's uses are shared among all that bear it, so that `Meta` or `get` count for little.
+    """
+    wanted = np.isin(corpus.kind, [KINDS.index(NodeKind.CLASS), KINDS.index(NodeKind.FUNCTION)])
+    hashes: NDArray[np.uint64] = np.zeros(corpus.n_docs, np.uint64)
+    first = 0
+    for segment in corpus.segments:
+        hashes[segment.columns["name.doc"].astype(np.int64) + first] = segment.columns["name.hash"]
+        first += segment.n_docs
+    tails = [segment.columns["tail.hash"] for segment in corpus.segments]
+    used, n_uses = np.unique(np.concatenate(tails), return_counts=True) if tails else (hashes[:0], hashes[:0])
+    names, n_bearers = np.unique(hashes[corpus.live], return_counts=True)
+    uses = dict(zip(used.tolist(), n_uses.tolist(), strict=True))
+    bearers = dict(zip(names.tolist(), n_bearers.tolist(), strict=True))
     found = {}
-    for path, file in corpus.file_numbers.items():
-        docs = [doc for doc in corpus.file_docs(file) if corpus.kind[doc] in wanted]
-        found[path] = sorted(docs, key=lambda doc: (-float(corpus.length[doc]), doc))[:3]
+    for path in paths:
+        rows = []
+        for doc in corpus.file_docs(corpus.file_numbers[path]):
+            if wanted[doc]:
+                name = int(hashes[doc])
+                weight = uses.get(name, 0) / bearers.get(name, 1) + float(corpus.length[doc]) / 10_000
+                rows.append((doc, weight))
+        found[path] = sorted(rows, key=lambda row: (-row[1], row[0]))[:STRONGEST]
     return found

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime as ort
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import ModelProblem
+from nm_lsp.models.runtime import ort
 from nm_lsp.models.tokenizer import WordPieces
 from nm_lsp.models.weights import DIMENSIONS, WEIGHTS, ModelFiles, WeightsFormat
 

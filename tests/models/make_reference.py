@@ -1,7 +1,7 @@
 """`python tests/models/make_reference.py FOLDER` writes the reference vectors from the model in FOLDER.
 
-Independent of this project: torch and transformers in float64, one text at a time, so without padding. Neither package is
-a dependency; run it in an environment of its own that has both. FOLDER is the `model` folder of the weights' package.
+Independent of this project: torch and transformers in float64, one text at a time, so without padding. Neither package
+is a dependency; run it in an environment of its own that has both. FOLDER is `model` in the weights' package.
 """
 
 import json

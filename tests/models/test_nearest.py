@@ -100,7 +100,7 @@ def test_without_the_extra_every_search_is_exact(monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def annoy(self):
+def annoy():
     pytest.importorskip("annoy", reason="the extra `annoy` is not installed")
     from nm_lsp.models import annoy_index
 
@@ -108,7 +108,7 @@ def annoy(self):
 
 
 @pytest.fixture(scope="module")
-def matrix(self):
+def matrix():
     """Enough rows that the trees really leave most of them out."""
     return clusters(10_000, DIMENSIONS)
 

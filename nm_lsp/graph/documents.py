@@ -17,7 +17,8 @@ from nm_lsp.graph.naming import Names, content_hash
 
 _MAX_TITLE = 120
 _MAX_DOC = 1_000
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+# No pattern here may be worse than linear: a line can be a megabyte.
+_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)")
 # What cannot be the text of a setext heading: other blocks, or nothing.
@@ -25,7 +26,7 @@ _NO_PARAGRAPH = re.compile(r"\s*$| {4}|\t| {0,3}(?:[-*+>|]|\d+[.)])(?:\s|$)| {0,
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _MARKDOWN_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 _RST_CODE = re.compile(
-    r"``([^`\n]+)``|:(?:[a-z]+:)*(?:class|func|meth|mod|attr|exc|data|const|obj|ref|setting):`([^`\n]+)`"
+    r"``([^`\n]+)``|:(?:[a-z]{1,20}:){0,3}(?:class|func|meth|mod|attr|exc|data|const|obj|ref|setting):`([^`\n]+)`"
 )
 _IDENTIFIER = re.compile(r"~?[.]?([A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_][\w$]*)*)(?:\(\))?$")
 _INLINE_MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|:[a-z:]+:(?=`)")
@@ -48,13 +49,15 @@ def parse_document(path: str, data: bytes, language: str, *, is_generated: bool)
     scan = _markdown_headings if language == "markdown" else _rst_headings
     headings = list(scan(lines))
     code_lines = _code_lines(lines) if language == "markdown" else frozenset[int]()
+    # In reStructuredText the text of a literal block or directive is indented.
+    no_prose = code_lines if language == "markdown" else _indented_lines(lines)
     names = Names(path)
     file_name = path.rsplit("/", 1)[-1]
     first = headings[0].first_line if headings else len(lines)
     nodes = [
         Node(
             names.id_of(""), NodeKind.FILE, file_name, "", path, language, table.span(0, len(data)), table.span(0, 0),
-            file_name, _first_paragraph(lines[:first]), (), content_hash(data), None,
+            file_name, _first_paragraph(lines, 0, first, no_prose), (), content_hash(data), None,
         )
     ]  # fmt: skip
     open_sections: list[tuple[int, int]] = []  # (level, index into nodes)
@@ -72,7 +75,8 @@ def parse_document(path: str, data: bytes, language: str, *, is_generated: bool)
             Node(
                 names.id_of(qualified), NodeKind.SECTION, heading.title, qualified, path, language,
                 table.span(start, end), table.span(title_start, title_end), lines[heading.title_line].strip()[:300],
-                _first_paragraph(lines[heading.last_line + 1 : next_line]), (), content_hash(data[start:end]), parent,
+                _first_paragraph(lines, heading.last_line + 1, next_line, no_prose), (), content_hash(data[start:end]),
+                parent,
             )
         )  # fmt: skip
         open_sections.append((heading.level, index + 1))
@@ -89,8 +93,14 @@ def _section_end(headings: Sequence[_Heading], index: int, bounds: Sequence[int]
 
 
 def _title(text: str) -> str:
-    plain = " ".join(_INLINE_MARKUP.sub(lambda found: found[1] or "", text).split())
+    plain = " ".join(_INLINE_MARKUP.sub(lambda found: found[1] or "", text[: 4 * _MAX_TITLE]).split())
     return plain[:_MAX_TITLE]
+
+
+def _without_closing_marks(text: str) -> str:
+    """An ATX heading may end in `#`s of its own, set off by a blank."""
+    bare = text.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else text
 
 
 def _fenced(lines: Sequence[str]) -> Iterator[tuple[int, str, bool]]:
@@ -121,6 +131,10 @@ def _code_lines(lines: Sequence[str]) -> frozenset[int]:
     return frozenset(number for number, _, inside in _fenced(lines) if inside)
 
 
+def _indented_lines(lines: Sequence[str]) -> frozenset[int]:
+    return frozenset(number for number, line in enumerate(lines) if line[:1].isspace())
+
+
 def _markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
     paragraph = -1  # first line of the paragraph that a setext underline would make a heading
     for number, line, inside in _fenced(lines):
@@ -128,7 +142,7 @@ def _markdown_headings(lines: Sequence[str]) -> Iterator[_Heading]:
             paragraph = -1
             continue
         if atx := _ATX.match(line):
-            title = _title(atx[2] or "")
+            title = _title(_without_closing_marks(line[atx.end() :].strip()))
             if title:
                 yield _Heading(len(atx[1]), title, number, number, number)
             paragraph = -1
@@ -172,14 +186,17 @@ def _rst_headings(lines: Sequence[str]) -> Iterator[_Heading]:
         number = last + 1
 
 
-def _first_paragraph(lines: Sequence[str]) -> str:
+def _first_paragraph(lines: Sequence[str], first: int, end: int, no_prose: frozenset[int]) -> str:
+    """The first paragraph of prose among the lines; code, front matter and directives are none."""
     kept: list[str] = []
-    for line in lines:
-        text = line.strip()
-        if text:
+    for number in range(first, end):
+        text = lines[number].strip()
+        if text and number not in no_prose:
             kept.append(text)
         elif kept:
-            break
+            if not kept[0].startswith(".. "):
+                break
+            kept = []
     return "\n".join(kept)[:_MAX_DOC]
 
 

@@ -133,10 +133,15 @@ def _equal_trees(
             tree = parse_bytes(data, code_language(language).grammar, Limit(_TIME_LIMIT_S, None))
         except Unparsable:
             return None
-        if tree.root_node.has_error:
+        in_if = before.startswith(b"if 1:")
+        if tree.root_node.has_error or (in_if and _leaves_the_block(tree)):
             return None
-        streams.append(_canonical(tree, data, by_indentation=language == "python", in_if=before.startswith(b"if 1:")))
+        streams.append(_canonical(tree, data, by_indentation=language == "python", in_if=in_if))
     return all(a == b for a, b in zip_longest(*streams))
+
+
+def _leaves_the_block(tree: Tree) -> bool:
+    return any(not child.type.endswith("comment") for child in tree.root_node.named_children[1:])
 
 
 def _canonical(tree: Tree, data: bytes, *, by_indentation: bool, in_if: bool) -> Iterator[_Item]:

@@ -50,8 +50,8 @@ _QUERY = (
 (class (class_heritage [(identifier) (member_expression)] @base))
 (field_definition property: (_) value: {_FUNCTION_VALUE}) @method
 (class_body (field_definition property: (_)) @constant)
-(jsx_opening_element name: (identifier) @ref)
-(jsx_self_closing_element name: (identifier) @ref)
+(jsx_opening_element name: [(identifier) (member_expression)] @ref)
+(jsx_self_closing_element name: [(identifier) (member_expression)] @ref)
 """
 )
 BUILTINS = frozenset(
@@ -109,7 +109,9 @@ def _assigned(node: Node, data: bytes) -> Definition | None:
     text = parts[-1]
     if text == "exports":
         named = right.child_by_field_name("name")
-        text = "default" if named is None else text_of(named, data)
+        text = "default"
+        if named is not None:
+            text, start, end = text_of(named, data), named.start_byte, named.end_byte
     return Definition(text, start, end, _body_start(right), ".".join(owner))
 
 

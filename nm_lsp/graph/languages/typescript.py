@@ -43,8 +43,8 @@ _QUERY = (
 """
 )
 _JSX = """
-(jsx_opening_element name: (identifier) @ref)
-(jsx_self_closing_element name: (identifier) @ref)
+(jsx_opening_element name: [(identifier) (member_expression)] @ref)
+(jsx_self_closing_element name: [(identifier) (member_expression)] @ref)
 """
 
 

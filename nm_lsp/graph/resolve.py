@@ -187,7 +187,8 @@ class Resolver:
         if own or depth == 0:
             return own
         for reference in index.references_of(owner):
-            if reference.kind is EdgeKind.INHERITS:
+            # A base written `self.Base` would be looked up in the bases again.
+            if reference.kind is EdgeKind.INHERITS and reference.target.partition(".")[0] not in _SELF_NAMES:
                 for base in self.resolve(owner, reference)[:1]:
                     if base.doc != owner and (found := self._member(base.doc, name, depth - 1)):
                         return found

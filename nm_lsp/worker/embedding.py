@@ -160,5 +160,3 @@ def _remember(cache: VectorCache | None, keys: Sequence[bytes], matrix: Matrix) 
     except StoreProblem:
         # They are in the index; only the next clone has to compute them again.
         return
-
-

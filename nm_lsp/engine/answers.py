@@ -1,0 +1,166 @@
+"""Questions answered over a snapshot: the legs put together, the hits written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import InvalidInput
+from nm_lsp.engine.query_embedding import QueryEmbedder
+from nm_lsp.engine.requests import (
+    CandidateTrace,
+    Hit,
+    Missing,
+    Place,
+    Ranks,
+    Relevance,
+    RelevanceParams,
+    RelevanceResult,
+    SearchParams,
+    SearchResult,
+)
+from nm_lsp.engine.settings import Settings
+from nm_lsp.engine.snapshot import Snapshot
+from nm_lsp.engine.texts import SourceTexts, TextState
+from nm_lsp.engine.tokens import token_counter
+from nm_lsp.graph.model import NodeKind
+from nm_lsp.search.ranking import Candidate, RankedResult
+from nm_lsp.search.ranking import search as ranked_search
+from nm_lsp.search.snippet import snippet
+
+MAX_QUERY = 2_000
+MAX_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that one answer is made from."""
+
+    folder: Path
+    snapshot: Snapshot
+    missing: tuple[Missing, ...]
+    settings: Settings
+    embedder: QueryEmbedder
+    use_keyword: bool
+    texts: SourceTexts
+
+
+def checked_query(query: str) -> str:
+    """Raises `InvalidInput` for an empty or an oversized question."""
+    text = query.strip()
+    if not text:
+        raise InvalidInput("query", "the question is empty", hint="Say what you look for, in words or as a name.")
+    if len(text) > MAX_QUERY:
+        raise InvalidInput("query", f"the question has {len(text):,} characters; at most {MAX_QUERY:,} are taken")
+    return text
+
+
+def ranked(
+    view: View,
+    query: str,
+    limit: int,
+    cancel: Cancellation,
+    *,
+    kinds: Sequence[NodeKind] | None = None,
+    path: str | None = None,
+) -> RankedResult:
+    """The ranking of both legs. Hits whose file is gone from the disk are left out."""
+    result = ranked_search(
+        view.snapshot.corpus,
+        query,
+        limit=limit,
+        kinds=kinds,
+        path=path,
+        vector_leg=_vector_leg(view),
+        rrf_k=view.settings.search.rrf_k,
+        use_keyword=view.use_keyword,
+        cancel=cancel,
+    )
+    kept = tuple(c for c in result.candidates if view.texts.state(c.node.path) is not TextState.GONE)
+    return RankedResult(result.question, kept, result.n_considered, result.confidence)
+
+
+def _vector_leg(view: View) -> Callable[[str, int], tuple[NDArray[np.int32], NDArray[np.float32]]] | None:
+    rows = view.snapshot.vectors
+    if rows is None or not rows.n_done or view.embedder.files is None:
+        return None
+
+    def leg(question: str, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        vector = view.embedder.embed(question)
+        if vector is None:
+            return np.zeros(0, np.int32), np.zeros(0, np.float32)
+        docs, cosines = rows.search(vector, k)
+        near = cosines >= view.settings.search.cosine_floor
+        return docs[near], cosines[near]
+
+    return leg
+
+
+def search(view: View, params: SearchParams, cancel: Cancellation) -> SearchResult:
+    query = checked_query(params.query)
+    if not 1 <= params.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"{params.limit} is not between 1 and {MAX_LIMIT}")
+    result = ranked(view, query, params.limit, cancel, kinds=_kinds(params.kinds), path=params.path)
+    hits = tuple(hit_of(view, candidate, query) for candidate in result.candidates)
+    return SearchResult(hits, partial_of(view))
+
+
+def _kinds(names: Sequence[str] | None) -> list[NodeKind] | None:
+    if names is None:
+        return None
+    known = {kind.value: kind for kind in NodeKind}
+    for name in names:
+        if name not in known:
+            raise InvalidInput("kinds", f"{name!r} is no kind of symbol", hint=f"Known kinds: {', '.join(known)}.")
+    return [known[name] for name in names]
+
+
+def hit_of(view: View, candidate: Candidate, query: str) -> Hit:
+    node = candidate.node
+    text = snippet(node, view.texts.read(node.path), query, token_counter(view.embedder.count_tokens))
+    return Hit(
+        id=node.id,
+        place=Place(node.path, node.span),
+        kind=node.kind.value,
+        name=node.name,
+        signature=node.signature,
+        score=round(candidate.score, 4),
+        text=text,
+        ranks=Ranks(candidate.keyword_rank, candidate.vector_rank, None),
+    )
+
+
+def partial_of(view: View) -> tuple[Missing, ...]:
+    """What the answer had to do without; a source that changed since it was indexed counts as a missing index."""
+    missing = set(view.missing)
+    if view.texts.changed:
+        missing.add(Missing.INDEX)
+    return tuple(kind for kind in Missing if kind in missing)
+
+
+def relevance(view: View, params: RelevanceParams, cancel: Cancellation) -> RelevanceResult:
+    query = checked_query(params.query)
+    if not 1 <= params.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"{params.limit} is not between 1 and {MAX_LIMIT}")
+    result = ranked(view, query, params.limit, cancel)
+    rows = tuple(Relevance(c.node.id, Place(c.node.path, c.node.span), trace_of(c)) for c in result.candidates)
+    return RelevanceResult(rows, partial_of(view))
+
+
+def trace_of(candidate: Candidate) -> CandidateTrace:
+    return CandidateTrace(
+        id=candidate.node.id,
+        keyword_rank=candidate.keyword_rank,
+        keyword_score=candidate.keyword_score,
+        vector_rank=candidate.vector_rank,
+        vector_score=candidate.vector_score,
+        fused=candidate.fused,
+        synapse_boost=candidate.synapse_boost,
+        adjustments=candidate.adjustments,
+        score=candidate.score,
+    )

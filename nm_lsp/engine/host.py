@@ -1,0 +1,360 @@
+"""One workspace folder: its index, the buffers over it, and every question that can be asked of it.
+
+Requests read an immutable `Snapshot` and run on the caller's thread; the event loop's calls (documents, changed files)
+only take notes. One instance per opened folder; all methods are thread-safe.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import GitUnavailable, InvalidInput, StoreProblem
+from nm_lsp.engine import answers, contexts, graphs
+from nm_lsp.engine.answers import View
+from nm_lsp.engine.documents import Document
+from nm_lsp.engine.overlay import Overlay
+from nm_lsp.engine.progress import BuildState
+from nm_lsp.engine.query_embedding import QueryEmbedder, model_problems
+from nm_lsp.engine.requests import (
+    Acknowledged,
+    ExplainParams,
+    ExplainResult,
+    GraphExportParams,
+    GraphExportResult,
+    GraphValidateParams,
+    GraphValidateResult,
+    HostEvent,
+    Missing,
+    Nothing,
+    Notice,
+    QueryParams,
+    QueryResult,
+    RebuildParams,
+    RelevanceParams,
+    RelevanceResult,
+    SearchParams,
+    SearchResult,
+    StatsResult,
+    StatusChanged,
+    StatusResult,
+    WakeupParams,
+    WakeupResult,
+)
+from nm_lsp.engine.settings import Settings
+from nm_lsp.engine.snapshot import Snapshot, open_snapshot
+from nm_lsp.engine.texts import SourceTexts
+from nm_lsp.git import Git, read_head
+from nm_lsp.search.corpus import Corpus
+from nm_lsp.search.segment import Segment
+from nm_lsp.storage.index_store import IndexStore, Manifest
+from nm_lsp.storage.locations import index_folder, vector_cache_file
+from nm_lsp.worker.messages import (
+    Analyse,
+    Analysed,
+    CancelBuild,
+    CloseFolder,
+    OpenFolder,
+    Prefer,
+    Rebuild,
+    Rescan,
+    ToChild,
+    ToParent,
+    Trouble,
+)
+
+HEAD_S = 2.0
+_GIT_TIMEOUT_S = 3.0
+_OPEN_RETRIES = 5
+_WAIT_POLL_S = 0.05
+
+_R = TypeVar("_R")
+
+
+class Host:
+    """`send` hands a message to the child; `listener` is told what a face may want to show, from any thread."""
+
+    def __init__(
+        self,
+        key: int,
+        folder: Path,
+        settings: Settings,
+        send: Callable[[ToChild], bool],
+        embedder: QueryEmbedder,
+        listener: Callable[[HostEvent], None],
+        *,
+        use_keyword: bool,
+    ) -> None:
+        self.key = key
+        self.folder = folder
+        self._embedder = embedder
+        self._settings = settings
+        self._send = send
+        self._listener = listener
+        self._store = IndexStore(index_folder(folder))
+        self._overlay = Overlay(self._send_analyse)
+        self._state = BuildState(str(folder), listener)
+        self._lock = threading.Lock()
+        self._stamp: tuple[int, int] | None = None
+        self._base: Snapshot | None = None
+        self._laid_over: _LaidOver | None = None
+        self._said: set[str] = set()
+        self._last_query: str | None = None
+        self._head_known: tuple[float, tuple[str | None, str | None]] = (-HEAD_S, (None, None))
+        self._use_keyword = use_keyword
+        self._closed = False
+
+    # -- lifecycle -----------------------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    def configure(self, settings: Settings) -> None:
+        """Use other settings; what decides the content of the index opens it again."""
+        reopen = (settings.index, settings.model, settings.git) != (
+            self._settings.index,
+            self._settings.model,
+            self._settings.git,
+        )
+        self._settings = settings
+        if reopen:
+            self._send(CloseFolder(self.key))
+            self.start()
+
+    def start(self) -> None:
+        """Tell the child to index the folder. Also after the child was started anew."""
+        if not self._settings.index.enabled or self._closed:
+            return
+        index, settings = self._settings.index, self._settings
+        self._state.begin()
+        self._send(
+            OpenFolder(
+                key=self.key,
+                folder=str(self.folder),
+                index=str(self._store.folder),
+                vector_cache=str(vector_cache_file()),
+                excludes=index.excludes,
+                max_file_bytes=index.max_file_bytes,
+                max_files=index.max_files,
+                with_vectors=settings.model.enabled,
+                threads=settings.workers.threads,
+                git=settings.git.path,
+            )
+        )
+        self._prefer()
+
+    def close(self) -> None:
+        self._closed = True
+        self._send(CloseFolder(self.key))
+        self._state.abandon()
+
+    def receive(self, message: ToParent) -> None:
+        """A message of the child, on its reader's thread."""
+        match message:
+            case Analysed():
+                self._overlay.receive(message)
+            case Trouble(_, code, text, hint):
+                self._say(code, text, hint)
+            case _:
+                self._state.receive(message)
+                self.refresh()
+
+    def refresh(self) -> None:
+        """Take up the newest generation if there is one; costs one `stat` if there is none."""
+        stamp = self._store.manifest_stamp()
+        if stamp == self._stamp:
+            return
+        with self._lock:
+            if stamp == self._stamp:
+                return
+            snapshot = self._open()
+            if snapshot is None:
+                return
+            self._stamp, self._base = stamp, snapshot
+            self._store.forget_except(snapshot.manifest)
+            self._state.indexed(snapshot)
+        self._listener(StatusChanged(str(self.folder)))
+
+    def _open(self) -> Snapshot | None:
+        """The newest snapshot; a writer may delete a file between our reading its name and opening it."""
+        for _ in range(_OPEN_RETRIES):
+            manifest = self._store.manifest()
+            if manifest is None:
+                return None
+            try:
+                return open_snapshot(self._store, manifest, {})
+            except StoreProblem:
+                continue
+        return None
+
+    def _say(self, code: str, message: str, hint: str | None) -> None:
+        self._state.trouble(code, message, hint)
+        if code not in self._said:
+            self._said.add(code)
+            self._listener(Notice("warning", message, str(self.folder), hint))
+
+    def wait_ready(self, cancel: Cancellation, *, vectors: bool = False) -> None:
+        """Block until symbols, keyword search and graph (with `vectors`: those too) are complete. Raises `Cancelled`."""
+        while not self._state.is_ready or (vectors and not self._state.is_idle):
+            cancel.check()
+            time.sleep(_WAIT_POLL_S)
+            self.refresh()
+
+    # -- the event loop's side: O(1) ---------------------------------------------------------------------------------------
+
+    def open_document(self, document: Document) -> None:
+        self._overlay.put(document)
+        self._prefer()
+
+    def change_document(self, document: Document) -> None:
+        self._overlay.put(document)
+
+    def save_document(self, path: str) -> None:
+        self.files_changed([path])
+
+    def close_document(self, path: str) -> None:
+        self._overlay.drop(path)
+        self._prefer()
+
+    def files_changed(self, paths: Sequence[str]) -> None:
+        """Files or folders (relative) whose content on disk may have changed, come or gone."""
+        if paths and self._settings.index.enabled:
+            self._send(Rescan(self.key, self._state.new_ticket(), tuple(paths)))
+
+    def rescan(self) -> None:
+        """Look at the whole folder again."""
+        if self._settings.index.enabled:
+            self._send(Rescan(self.key, self._state.new_ticket(), None))
+
+    def _prefer(self) -> None:
+        self._send(Prefer(self.key, tuple(self._overlay.documents)))
+
+    def _send_analyse(self, message: Analyse) -> bool:
+        return self._send(message)
+
+    def document_text(self, path: str) -> str | None:
+        """The text on the screen, or None where the file is not open."""
+        return self._overlay.text(path)
+
+    # -- snapshots -------------------------------------------------------------------------------------------------------
+
+    def view(self) -> View:
+        """What an answer is made from: the newest index with the screen's texts laid over it."""
+        self.refresh()
+        base = self._base or _NOTHING
+        segments, overlay_complete = self._overlay.segments(lambda path: _indexed_hash(base, path))
+        snapshot = self._with_overlay(base, segments) if segments else base
+        missing = self._state.missing(has_model=self._embedder.files is not None, settings=self._settings)
+        if not overlay_complete and Missing.INDEX not in missing:
+            missing = (Missing.INDEX, *missing)
+        texts = SourceTexts(self.folder, snapshot, self._overlay.text)
+        return View(self.folder, snapshot, missing, self._settings, self._embedder, self._use_keyword, texts)
+
+    def _with_overlay(self, base: Snapshot, segments: Mapping[str, Segment | None]) -> Snapshot:
+        identity = tuple(sorted((path, id(segment)) for path, segment in segments.items()))
+        held = self._laid_over
+        if held is None or held.base is not base or held.identity != identity:
+            laid = open_snapshot(self._store, base.manifest, segments)
+            # Holding the segments keeps their ids from being used again.
+            held = self._laid_over = _LaidOver(base, identity, tuple(segments.values()), laid)
+        return held.snapshot
+
+    def _answer(self, make: Callable[[View], _R]) -> _R:
+        """An answer over one view; sources that turn out to have changed are looked at again afterwards."""
+        view = self.view()
+        answer = make(view)
+        if view.texts.changed:
+            self.files_changed(view.texts.changed)
+        return answer
+
+    # -- use cases -------------------------------------------------------------------------------------------------------
+
+    def status(self, _: Nothing, cancel: Cancellation) -> StatusResult:
+        cancel.check()
+        self.refresh()
+        problems = model_problems(self._embedder, self._settings)
+        return self._state.status(self._base, problems, self._head())
+
+    def search(self, params: SearchParams, cancel: Cancellation) -> SearchResult:
+        return self._answer(lambda view: answers.search(view, params, cancel))
+
+    def query(self, params: QueryParams, cancel: Cancellation) -> QueryResult:
+        result = self._answer(lambda view: contexts.query(view, params, cancel))
+        self._last_query = params.query
+        return result
+
+    def wakeup(self, params: WakeupParams, cancel: Cancellation) -> WakeupResult:
+        return self._answer(lambda view: contexts.wakeup(view, params, cancel))
+
+    def explain(self, params: ExplainParams, cancel: Cancellation) -> ExplainResult:
+        query = params.query if params.query is not None else self._last_query
+        if query is None:
+            raise InvalidInput("query", "no question has been asked yet", hint="Ask one, or give it here.")
+        return self._answer(lambda view: contexts.explain(view, query, cancel))
+
+    def relevance(self, params: RelevanceParams, cancel: Cancellation) -> RelevanceResult:
+        return self._answer(lambda view: answers.relevance(view, params, cancel))
+
+    def stats(self, _: Nothing, cancel: Cancellation) -> StatsResult:
+        model = self._embedder.files
+        name = model.model_id if model else "none"
+        return graphs.stats(self.view().snapshot, self._store.size(), name, cancel)
+
+    def graph_export(self, params: GraphExportParams, cancel: Cancellation) -> GraphExportResult:
+        return graphs.export(self.folder, self.view().snapshot.corpus, params, cancel)
+
+    def graph_validate(self, params: GraphValidateParams, cancel: Cancellation) -> GraphValidateResult:
+        return graphs.check(self.folder, self.view().snapshot.corpus, params, cancel)
+
+    def rebuild(self, params: RebuildParams, cancel: Cancellation) -> Acknowledged:
+        cancel.check()
+        if not self._state.is_writer:
+            return Acknowledged(False, "Another server builds this folder's index; rebuild it there.")
+        self._send(Rebuild(self.key, self._state.new_ticket(), params.vectors))
+        return Acknowledged(True, "The index is being rebuilt; the present one answers until then.")
+
+    def cancel_index(self, _: Nothing, cancel: Cancellation) -> Acknowledged:
+        cancel.check()
+        if self._state.is_idle:
+            return Acknowledged(False, "No index is being built.")
+        self._send(CancelBuild(self.key))
+        return Acknowledged(True, "The build was stopped; it goes on at the next change or `index.rebuild`.")
+
+    def _head(self) -> tuple[str | None, str | None]:
+        """Commit and branch, asked of git once in `HEAD_S` at most."""
+        now = time.monotonic()
+        at, known = self._head_known
+        if now - at >= HEAD_S:
+            try:
+                head = read_head(Git(self.folder, executable=self._settings.git.path, timeout_s=_GIT_TIMEOUT_S))
+                known = (head.commit, head.branch)
+            except GitUnavailable:
+                known = (None, None)
+            self._head_known = (now, known)
+        return known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LaidOver:
+    base: Snapshot
+    identity: tuple[tuple[str, int], ...]
+    segments: tuple[Segment | None, ...]
+    snapshot: Snapshot
+
+
+_NOTHING = Snapshot(Manifest(""), Corpus(()), None, frozenset())
+
+
+def _indexed_hash(base: Snapshot, path: str) -> bytes | None:
+    """The hash of the bytes that the index holds of `path`; None where it holds none."""
+    for segment, entry in zip(base.corpus.segments, base.manifest.segments, strict=False):
+        row = segment.row_of(path)
+        if row is not None and row not in entry.dead:
+            return segment.stamp(row).content_hash
+    return None

@@ -1,0 +1,111 @@
+"""All opened folders of one process, and the child that works for them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from nm_lsp.engine.host import Host
+from nm_lsp.engine.query_embedding import QueryEmbedder
+from nm_lsp.engine.requests import HostEvent, Notice
+from nm_lsp.engine.settings import Settings, read_environment
+from nm_lsp.worker.client import WorkerClient
+from nm_lsp.worker.messages import Analysed, SegmentBuilt, ToParent
+
+FOLLOW_S = 0.5
+"""How often a folder whose index another process writes is looked at."""
+
+
+class Workspace:
+    """Thread-safe. `listener` is called from threads of the engine."""
+
+    def __init__(self, settings: Settings, listener: Callable[[HostEvent], None]) -> None:
+        self._settings = settings
+        self._listener = listener
+        self._worker = WorkerClient(self._receive, self._restarted, self._gave_up)
+        self._embedder = QueryEmbedder(enabled=settings.model.enabled)
+        self._lock = threading.Lock()
+        self._hosts: dict[int, Host] = {}
+        self._next_key = 1
+        self._ended = threading.Event()
+        threading.Thread(target=self._follow, name="nm-follow", daemon=True).start()
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        return tuple(self._hosts.values())
+
+    def add_folder(self, folder: Path) -> Host:
+        """Open a folder; the same folder, however spelt, is opened once. Returns before anything is indexed."""
+        real = folder.resolve()
+        with self._lock:
+            for host in self._hosts.values():
+                if host.folder == real:
+                    return host
+            key = self._next_key
+            self._next_key += 1
+            host = Host(
+                key,
+                real,
+                self._settings,
+                self._worker.send,
+                self._embedder,
+                self._listener,
+                use_keyword=read_environment(os.environ).bm25,
+            )
+            self._hosts = {**self._hosts, key: host}
+        host.refresh()
+        host.start()
+        return host
+
+    def remove_folder(self, folder: Path) -> None:
+        real = folder.resolve()
+        with self._lock:
+            host = next((host for host in self._hosts.values() if host.folder == real), None)
+            if host is None:
+                return
+            self._hosts = {key: other for key, other in self._hosts.items() if other is not host}
+        host.close()
+
+    def host_of(self, abs_path: Path) -> Host | None:
+        """The nearest opened folder that holds `abs_path`."""
+        owners = [host for host in self._hosts.values() if abs_path.is_relative_to(host.folder)]
+        return max(owners, key=lambda host: len(host.folder.parts), default=None)
+
+    def configure(self, settings: Settings) -> None:
+        self._settings = settings
+        self._embedder.configure(enabled=settings.model.enabled)
+        for host in self.hosts:
+            host.configure(settings)
+
+    def close(self) -> None:
+        self._ended.set()
+        for host in self.hosts:
+            host.close()
+        self._worker.close()
+
+    # -- the child ---------------------------------------------------------------------------------------------------
+
+    def _receive(self, message: ToParent) -> None:
+        if isinstance(message, Analysed):
+            for host in self.hosts:
+                host.receive(message)
+        elif not isinstance(message, SegmentBuilt):
+            owner = self._hosts.get(message.key)
+            if owner is not None:
+                owner.receive(message)
+
+    def _restarted(self) -> None:
+        for host in self.hosts:
+            host.start()
+
+    def _gave_up(self, reason: str) -> None:
+        self._listener(
+            Notice("error", f"The index is no longer kept up to date: {reason}.", None, "Restart the language server.")
+        )
+
+    def _follow(self) -> None:
+        while not self._ended.wait(FOLLOW_S):
+            for host in self.hosts:
+                host.refresh()

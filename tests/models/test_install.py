@@ -151,10 +151,15 @@ def test_cancelling_ends_the_download(tmp_path):
         children.append(done)
         cancel.cancel()
 
-    script = "import os, threading; print(f'Progress {os.getpid()} of 1', flush=True); threading.Event().wait()"
+    unkilled = tmp_path / "unkilled"
+    script = (
+        "import os, threading; print(f'Progress {os.getpid()} of 1', flush=True);"
+        f"threading.Event().wait(20); open({str(unkilled)!r}, 'w')"
+    )
     with pytest.raises(Cancelled):
         install(progress, None, cancel, home=tmp_path, command=downloader(script))
     assert not psutil.pid_exists(children[0])
+    assert not unkilled.exists()
     assert_nothing_left(tmp_path)
 
 

@@ -13,12 +13,22 @@ import nm_lsp
 PACKAGE = Path(nm_lsp.__file__).parent
 
 # The library keeps quiet by itself where it sees a test or a build server, so the child must not look like one.
-QUIETING = frozenset(
-    (
-        "CI TF_BUILD GITHUB_ACTIONS BUILD_ID BUILD_NUMBER BUILDKITE TRAVIS CIRCLECI APPVEYOR JENKINS_URL TEAMCITY_VERSION "
-        "CODEBUILD_BUILD_ID ORT_DISABLE_TELEMETRY ORT_RUNNING_UNIT_TESTS"
-    ).split()
-)
+QUIETING = {
+    "CI",
+    "TF_BUILD",
+    "GITHUB_ACTIONS",
+    "BUILD_ID",
+    "BUILD_NUMBER",
+    "BUILDKITE",
+    "TRAVIS",
+    "CIRCLECI",
+    "APPVEYOR",
+    "JENKINS_URL",
+    "TEAMCITY_VERSION",
+    "CODEBUILD_BUILD_ID",
+    "ORT_DISABLE_TELEMETRY",
+    "ORT_RUNNING_UNIT_TESTS",
+}
 
 
 def test_loading_and_running_a_model_writes_nothing_into_the_users_folders(model_files, tmp_path):

@@ -109,7 +109,7 @@ class Host:
         self._use_keyword = use_keyword
         self._closed = False
 
-    # -- lifecycle -----------------------------------------------------------------------------------------------------
+    # -- lifecycle --------------------------------------------------------------------------------------------------
 
     @property
     def settings(self) -> Settings:
@@ -206,7 +206,7 @@ class Host:
             time.sleep(_WAIT_POLL_S)
             self.refresh()
 
-    # -- the event loop's side: O(1) ---------------------------------------------------------------------------------------
+    # -- the event loop's side: O(1) --------------------------------------------------------------------------------
 
     def open_document(self, document: Document) -> None:
         self._overlay.put(document)
@@ -242,7 +242,7 @@ class Host:
         """The text on the screen, or None where the file is not open."""
         return self._overlay.text(path)
 
-    # -- snapshots -------------------------------------------------------------------------------------------------------
+    # -- snapshots --------------------------------------------------------------------------------------------------
 
     def view(self) -> View:
         """What an answer is made from: the newest index with the screen's texts laid over it."""
@@ -273,7 +273,7 @@ class Host:
             self.files_changed(view.texts.changed)
         return answer
 
-    # -- use cases -------------------------------------------------------------------------------------------------------
+    # -- use cases --------------------------------------------------------------------------------------------------
 
     def status(self, _: Nothing, cancel: Cancellation) -> StatusResult:
         cancel.check()

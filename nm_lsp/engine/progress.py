@@ -48,7 +48,7 @@ class BuildState:
         self._vectors = Progress(0, 0)
         self._problems: dict[str, Problem] = {}
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- what happens -----------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """The child was told to open the folder."""
@@ -115,7 +115,7 @@ class BuildState:
         rows = snapshot.vectors
         self._vectors = Progress(rows.n_done, rows.n_wanted) if rows else Progress(0, 0)
 
-    # -- what is so ----------------------------------------------------------------------------------------------------
+    # -- what is so -------------------------------------------------------------------------------------------------
 
     @property
     def is_writer(self) -> bool:

@@ -74,7 +74,8 @@ class Snapshot:
 def open_snapshot(store: IndexStore, manifest: Manifest, overlay: Mapping[str, Segment | None]) -> Snapshot:
     """Raises `StoreProblem` where a file of the manifest is gone or damaged.
 
-    `overlay`: per path the segment of its screen text, or None where that text has no symbols (it then hides the disk's).
+    `overlay`: per path the segment of its screen text, or None where that text has no symbols and only hides the
+    disk's.
     """
     parts: list[tuple[Segment, frozenset[int]]] = []
     for entry in manifest.segments:

@@ -85,7 +85,7 @@ class Workspace:
             host.close()
         self._worker.close()
 
-    # -- the child ---------------------------------------------------------------------------------------------------
+    # -- the child --------------------------------------------------------------------------------------------------
 
     def _receive(self, message: ToParent) -> None:
         if isinstance(message, Analysed):

@@ -57,7 +57,7 @@ class Corpus:
     def _with_base(self) -> list[tuple[Segment, int]]:
         return list(zip(self.segments, self._doc_base, strict=False))
 
-    # -- terms -------------------------------------------------------------------------------------------------------
+    # -- terms ------------------------------------------------------------------------------------------------------
 
     def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Live docs that contain `term`, ascending, and their weighted term frequencies."""
@@ -86,7 +86,7 @@ class Corpus:
                 found.add(segment.terms[at])
         return sorted(found)[:limit]
 
-    # -- nodes -------------------------------------------------------------------------------------------------------
+    # -- nodes ------------------------------------------------------------------------------------------------------
 
     def node(self, doc: int) -> Node:
         segment, local = self._local(doc)
@@ -133,7 +133,7 @@ class Corpus:
         found: NDArray[np.int32] = _joined([s.defined(name) + base for s, base in self._with_base()], np.int32)
         return found[self.live[found]]
 
-    # -- files -------------------------------------------------------------------------------------------------------
+    # -- files ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def file_numbers(self) -> dict[str, int]:
@@ -179,7 +179,7 @@ class Corpus:
         part = bisect_right(self._file_base, file) - 1
         return self.segments[part].imports_of(file - self._file_base[part])
 
-    # -- edges, resolved at read ---------------------------------------------------------------------------------------
+    # -- edges, resolved at read ------------------------------------------------------------------------------------
 
     @cached_property
     def resolver(self) -> Resolver:
@@ -211,7 +211,7 @@ class Corpus:
         segment, local = self._local(doc)
         return segment.references_of(local)
 
-    # -- communities -------------------------------------------------------------------------------------------------
+    # -- communities ------------------------------------------------------------------------------------------------
 
     @cached_property
     def topic_of_file(self) -> dict[int, int]:
@@ -219,7 +219,7 @@ class Corpus:
         numbers = self.file_numbers
         return {numbers[path]: row for row, topic in enumerate(self.topics) for path in topic.files if path in numbers}
 
-    # -- numbering ---------------------------------------------------------------------------------------------------
+    # -- numbering --------------------------------------------------------------------------------------------------
 
     def _part(self, doc: int) -> int:
         return bisect_right(self._doc_base, doc) - 1

@@ -1,8 +1,10 @@
 """What is known of a candidate that speaks for or against it, as numbers in [0, 1].
 
-Each feature has a name that people can read and a weight; a candidate's fused score is multiplied by
-exp(weight · value) for each, so that every adjustment is one factor in the trace. The weights were fitted on open
-questions and on questions made from doc comments in six languages (see `tests/bench/retrieval.py`).
+A candidate's fused score is multiplied by exp(weight · value) for each feature, so that every adjustment is one named
+factor in the trace. The weights were fitted on open questions and on questions made from doc comments in six
+languages, half of them with the comments taken out of the indexed copy, so that undocumented code can be found too
+(`tests/bench/retrieval.py` measures them). Documentation speaks for a definition if it has the question's words and
+against it if it has not: what nobody documented is judged by its name.
 """
 
 from __future__ import annotations
@@ -17,97 +19,98 @@ from numpy.typing import NDArray
 
 from nm_lsp.graph.model import Node, NodeKind
 from nm_lsp.search.corpus import Corpus
-from nm_lsp.search.keyword import KeywordScores
+from nm_lsp.search.keyword import KeywordScores, Matches
 from nm_lsp.search.question import Concept, Question
 from nm_lsp.search.roles import Role, role_of
 from nm_lsp.search.tokens import WHOLE, word_terms, words_of
 
-MAX_OPENING: Final = 400
-"""Characters of documentation that say what a definition is; what follows is detail."""
-
-FEATURES: Final = (
-    "keyword score",
-    "similarity of meaning",
-    "words of the question in it",
-    "words of the question in its name",
-    "its name in the question",
-    "words of the question in its owner",
-    "words of the question in its documentation",
-    "words of the question in its signature",
-    "words of the question in its path",
-    "it is the name asked for",
-    "it is in the owner asked for",
-    "other hits in its file",
-    "hits among its members",
-    "its owner is a hit",
-    "test",
-    "documentation",
-    "example",
-    "configuration",
-    "declaration without body",
-    "vendored",
-    "generated",
-    "module",
-    "section",
-    "constant",
-    "class",
-    "method",
-    "special method",
-    "overload",
-    "re-export",
-)
+KEYWORD: Final = "keyword score"
+MEANING: Final = "similarity of meaning"
+INSIDE: Final = "words of the question in it"
+NAME: Final = "words of the question in its name"
+NAME_SHARE: Final = "its name in the question"
+OWNER: Final = "words of the question in its owner"
+DOC: Final = "words of the question in its documentation"
+UNDOCUMENTED_NAME: Final = "words of the question in its name, undocumented"
+FILE: Final = "words of the question in its file"
+NAMED: Final = "it is the name asked for"
+NAMED_OWNER: Final = "it is in the owner asked for"
+COMPANY: Final = "other hits in its file"
+MEMBERS: Final = "hits among its members"
+DOCUMENTED: Final = "documented"
+CONSTANT: Final = "constant"
+CLASS: Final = "class"
+METHOD: Final = "method"
+MODULE: Final = "module"
+SECTION: Final = "section"
+SPECIAL: Final = "special method"
+PRIVATE: Final = "private"
+OVERLOAD: Final = "overload"
+REEXPORT: Final = "re-export"
+TEST: Final = "test"
+DOCS: Final = "documentation page"
+EXAMPLE: Final = "example"
+CONFIG: Final = "configuration file"
+STUB: Final = "declaration without body"
+VENDORED: Final = "vendored"
+GENERATED: Final = "generated"
 
 WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
     {
-        "keyword score": 1.2,
-        "similarity of meaning": 2.0,
-        "words of the question in it": 0.8,
-        "words of the question in its name": 1.0,
-        "its name in the question": 0.3,
-        "words of the question in its owner": 0.2,
-        "words of the question in its documentation": 0.4,
-        "words of the question in its signature": 0.1,
-        "words of the question in its path": 0.1,
-        "it is the name asked for": 2.0,
-        "it is in the owner asked for": 1.0,
-        "other hits in its file": 0.2,
-        "hits among its members": 0.1,
-        "its owner is a hit": 0.05,
-        "test": -0.8,
-        "documentation": -0.5,
-        "example": -0.6,
-        "configuration": -0.5,
-        "declaration without body": -0.4,
-        "vendored": -0.7,
-        "generated": -0.8,
-        "module": -0.3,
-        "section": -0.1,
-        "constant": -0.3,
-        "class": 0.05,
-        "method": 0.0,
-        "special method": -0.2,
-        "overload": -0.5,
-        "re-export": -0.4,
+        KEYWORD: 1.20,
+        MEANING: 2.00,
+        INSIDE: 1.45,
+        NAME: 0.75,
+        NAME_SHARE: 0.60,
+        OWNER: 0.15,
+        DOC: 0.40,
+        UNDOCUMENTED_NAME: 0.55,
+        FILE: 0.65,
+        NAMED: 1.50,
+        NAMED_OWNER: 1.00,
+        COMPANY: 0.20,
+        MEMBERS: 0.65,
+        DOCUMENTED: -0.50,
+        CONSTANT: -0.65,
+        CLASS: 0.05,
+        METHOD: -0.20,
+        MODULE: -0.60,
+        SECTION: -0.30,
+        SPECIAL: -0.50,
+        PRIVATE: -0.15,
+        OVERLOAD: -0.20,
+        REEXPORT: -0.40,
+        TEST: -0.90,
+        DOCS: -1.10,
+        EXAMPLE: -0.60,
+        CONFIG: -0.50,
+        STUB: -0.40,
+        VENDORED: -0.70,
+        GENERATED: -0.80,
     }
 )
+FEATURES: Final = tuple(WEIGHTS)
+
+MAX_OPENING: Final = 400
+"""Characters of documentation that say what a definition is; what follows is detail."""
 
 _COLUMN: Final = {name: column for column, name in enumerate(FEATURES)}
 _ROLES: Final = {
-    Role.TEST: "test",
-    Role.DOCS: "documentation",
-    Role.EXAMPLE: "example",
-    Role.CONFIG: "configuration",
-    Role.STUB: "declaration without body",
-    Role.VENDORED: "vendored",
-    Role.GENERATED: "generated",
+    Role.TEST: TEST,
+    Role.DOCS: DOCS,
+    Role.EXAMPLE: EXAMPLE,
+    Role.CONFIG: CONFIG,
+    Role.STUB: STUB,
+    Role.VENDORED: VENDORED,
+    Role.GENERATED: GENERATED,
 }
 _KINDS: Final = {
-    NodeKind.MODULE: "module",
-    NodeKind.FILE: "module",
-    NodeKind.SECTION: "section",
-    NodeKind.CONSTANT: "constant",
-    NodeKind.CLASS: "class",
-    NodeKind.METHOD: "method",
+    NodeKind.MODULE: MODULE,
+    NodeKind.FILE: MODULE,
+    NodeKind.SECTION: SECTION,
+    NodeKind.CONSTANT: CONSTANT,
+    NodeKind.CLASS: CLASS,
+    NodeKind.METHOD: METHOD,
 }
 _REEXPORTING: Final = ("__init__.py", "index.js", "index.ts", "index.mjs", "mod.rs", "lib.rs")
 
@@ -125,39 +128,36 @@ class Pool:
 class Evidence:
     """`values[i, j]` of feature j for candidate i, and what the question's concepts matched.
 
-    `held[c, i]` says whether counted concept c occurs anywhere in candidate i; `weights[c]` is its share of the
+    `held[c, i]` says whether counted concept c occurs anywhere in candidate i; `shares[c]` is its part of the
     question, in [0, 1], all together 1.
     """
 
     values: NDArray[np.float64]
     concepts: tuple[Concept, ...]
     held: NDArray[np.bool_]
-    weights: NDArray[np.float64]
+    shares: NDArray[np.float64]
 
 
-def weigh(corpus: Corpus, question: Question, pool: Pool, keyword: KeywordScores, floor: float) -> Evidence:
-    """All features of all candidates. `floor` is the cosine below which a vector says nothing."""
-    values = np.zeros((len(pool.docs), len(FEATURES)))
+def weigh(corpus: Corpus, question: Question, pool: Pool, keyword: KeywordScores, cosine_floor: float) -> Evidence:
+    """All features of all candidates. A cosine at `cosine_floor` or below says nothing."""
     counted = [match for match in keyword.matches if match.concept.counts]
     shares = concept_shares(keyword)
     held = np.array([match.holds(pool.docs) for match in counted], np.bool_).reshape(len(counted), len(pool.docs))
-    best = float(keyword.scores[pool.docs].max(initial=0.0))
-    strength = keyword.scores[pool.docs] / best if best > 0 else np.zeros(len(pool.docs), np.float32)
-    values[:, 0] = strength
-    values[:, 1] = np.clip((np.nan_to_num(pool.cosines) - floor) / (1 - floor), 0, 1)
-    values[:, 2] = shares @ held if len(counted) else 0
+    values = np.zeros((len(FEATURES), len(pool.docs)))
+    strength = keyword.scores[pool.docs]
+    strength = strength / max(float(strength.max(initial=0.0)), 1e-9)
+    values[_COLUMN[KEYWORD]] = strength
+    values[_COLUMN[MEANING]] = np.clip((np.nan_to_num(pool.cosines) - cosine_floor) / (1 - cosine_floor), 0, 1)
+    values[_COLUMN[INSIDE]] = shares @ held
+    values[_COLUMN[FILE]] = shares @ _in_file(corpus, pool, counted)
     concepts = tuple(match.concept for match in counted)
-    alternatives = [frozenset(term for term, _ in concept.terms) for concept in concepts]
-    terms_by_path: dict[str, frozenset[str]] = {}
+    columns = values.T
+    _fields(columns, pool, concepts, shares)
     for row, node in enumerate(pool.nodes):
-        path_terms = terms_by_path.get(node.path)
-        if path_terms is None:
-            path_terms = terms_by_path[node.path] = _terms_in(node.path)
-        _fields(values[row], node, path_terms, alternatives, shares)
-        _identity(values[row], node, question, generated=corpus.file_is_generated(int(corpus.file[pool.docs[row]])))
-    _company(values, corpus, pool, strength)
-    _overloads(values, corpus, pool)
-    return Evidence(values, concepts, held, shares)
+        _identity(columns[row], node, question, generated=corpus.file_is_generated(int(corpus.file[pool.docs[row]])))
+    _company(columns, corpus, pool, strength)
+    _overloads(columns, corpus, pool)
+    return Evidence(columns, concepts, held, shares)
 
 
 def concept_shares(keyword: KeywordScores) -> NDArray[np.float64]:
@@ -167,88 +167,111 @@ def concept_shares(keyword: KeywordScores) -> NDArray[np.float64]:
     return raw / total if total > 0 else raw
 
 
-def factors(values: NDArray[np.float64], weights: Mapping[str, float] = WEIGHTS) -> tuple[tuple[str, float], ...]:
+def logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Per candidate the logarithm of the product of all its factors."""
+    products: NDArray[np.float64] = values @ np.array([WEIGHTS[name] for name in FEATURES])
+    return products
+
+
+def factors(values: NDArray[np.float64]) -> tuple[tuple[str, float], ...]:
     """The adjustments of one candidate: (name, factor), those of factor 1 left out."""
     return tuple(
-        (name, float(np.exp(weights[name] * value)))
+        (name, float(np.exp(WEIGHTS[name] * value)))
         for name, value in zip(FEATURES, values.tolist(), strict=True)
-        if value and weights[name]
+        if value and WEIGHTS[name]
     )
 
 
-def _terms_in(text: str) -> frozenset[str]:
-    return frozenset(term for word in words_of(text) for term in word_terms(word))
+def _terms_in(text: str) -> set[str]:
+    found: set[str] = set()
+    for word in words_of(text):
+        found.update(word_terms(word))
+    return found
 
 
-def _fields(
-    values: NDArray[np.float64],
-    node: Node,
-    path_terms: frozenset[str],
-    alternatives: Sequence[frozenset[str]],
-    shares: NDArray[np.float64],
-) -> None:
-    name = _terms_in(node.name)
-    owner = _terms_in(node.qualified_name.rpartition(".")[0])
-    doc = _terms_in(node.doc[:MAX_OPENING].split("\n\n", 1)[0])
-    signature = _terms_in(node.signature)
-    in_name: set[str] = set()
-    for terms, share in zip(alternatives, shares.tolist(), strict=True):
-        if not terms.isdisjoint(name):
-            values[3] += share
-            in_name |= terms & name
-        if not terms.isdisjoint(owner):
-            values[5] += share
-        if not terms.isdisjoint(doc):
-            values[6] += share
-        if not terms.isdisjoint(signature):
-            values[7] += share
-        if not terms.isdisjoint(path_terms):
-            values[8] += share
-    n_words = sum(1 for term in name if not term.startswith(WHOLE))
-    if n_words:
-        values[4] = len(in_name) / n_words
+def _fields(columns: NDArray[np.float64], pool: Pool, concepts: Sequence[Concept], shares: NDArray[np.float64]) -> None:
+    concepts_of: dict[str, set[int]] = {}
+    for number, concept in enumerate(concepts):
+        for term, _ in concept.terms:
+            concepts_of.setdefault(term, set()).add(number)
+    wanted = frozenset(concepts_of)
+    share_of = shares.tolist()
+
+    def covered(terms: set[str]) -> float:
+        matched = terms & wanted
+        if not matched:
+            return 0.0
+        return float(sum(share_of[number] for number in set().union(*(concepts_of[term] for term in matched))))
+
+    for row, node in enumerate(pool.nodes):
+        values = columns[row]
+        name = _terms_in(node.name)
+        in_name = covered(name)
+        values[_COLUMN[NAME]] = in_name
+        values[_COLUMN[OWNER]] = covered(_terms_in(node.qualified_name.rpartition(".")[0]))
+        if node.doc:
+            values[_COLUMN[DOCUMENTED]] = 1.0
+            values[_COLUMN[DOC]] = covered(_terms_in(node.doc[:MAX_OPENING].split("\n\n", 1)[0]))
+        else:
+            values[_COLUMN[UNDOCUMENTED_NAME]] = in_name
+        n_words = sum(1 for term in name if not term.startswith(WHOLE))
+        if n_words and in_name:
+            values[_COLUMN[NAME_SHARE]] = min(1.0, len(name & wanted) / n_words)
 
 
 def _identity(values: NDArray[np.float64], node: Node, question: Question, *, generated: bool) -> None:
-    folded = node.name.lower()
-    if any(folded == name.lower() for name in question.names):
-        # Another case than written is a weaker claim: `Session` is the class, `session` the function.
-        values[_COLUMN["it is the name asked for"]] = 1.0 if node.name in question.names else 0.8
-        if question.owner:
-            tail = question.owner.rpartition(".")[2].lower()
-            owners = (*node.qualified_name.lower().split(".")[:-1], *node.path.lower().rsplit(".", 1)[0].split("/"))
-            values[_COLUMN["it is in the owner asked for"]] = float(tail in owners)
+    if question.names:
+        folded = node.name.lower()
+        if any(folded == name.lower() for name in question.names):
+            # Another case than written is a weaker claim: `Session` is the class, `session` the function.
+            values[_COLUMN[NAMED]] = 1.0 if node.name in question.names else 0.8
+            if question.owner:
+                tail = question.owner.rpartition(".")[2].lower()
+                owners = node.qualified_name.lower().split(".")[:-1]
+                places = node.path.lower().rsplit(".", 1)[0].split("/")
+                values[_COLUMN[NAMED_OWNER]] = float(tail in owners or tail in places)
     role = role_of(node.path)
     if role is not Role.SOURCE and role not in question.wants:
         values[_COLUMN[_ROLES[role]]] = 1.0
     if generated and Role.GENERATED not in question.wants:
-        values[_COLUMN["generated"]] = 1.0
+        values[_COLUMN[GENERATED]] = 1.0
     kind = _KINDS.get(node.kind)
     if kind is not None:
         values[_COLUMN[kind]] = 1.0
-    if node.name.startswith("__") and node.name.endswith("__"):
-        values[_COLUMN["special method"]] = 1.0
+    if node.name.startswith("_"):
+        values[_COLUMN[SPECIAL if node.name.endswith("__") else PRIVATE]] = 1.0
     if node.kind is NodeKind.MODULE and node.path.endswith(_REEXPORTING):
-        values[_COLUMN["re-export"]] = 1.0
+        values[_COLUMN[REEXPORT]] = 1.0
 
 
-def _company(values: NDArray[np.float64], corpus: Corpus, pool: Pool, strength: NDArray[np.float32]) -> None:
-    """Other candidates of the same file, members of a class and the class of a member."""
-    row_of = {doc: row for row, doc in enumerate(pool.docs.tolist())}
+def _in_file(corpus: Corpus, pool: Pool, matches: Sequence[Matches]) -> NDArray[np.bool_]:
+    """[concept, candidate]: whether the concept occurs anywhere in the candidate's file."""
     files = corpus.file[pool.docs]
+    rows = np.zeros((len(matches), len(files)), np.bool_)
+    for row, match in enumerate(matches):
+        holding = np.zeros(corpus.n_files, np.bool_)
+        holding[corpus.file[match.docs]] = True
+        rows[row] = holding[files]
+    return rows
+
+
+def _company(columns: NDArray[np.float64], corpus: Corpus, pool: Pool, strength: NDArray[np.float32]) -> None:
+    """Other candidates of the same file, and the members of a class."""
+    row_of = {doc: row for row, doc in enumerate(pool.docs.tolist())}
+    files = corpus.file[pool.docs].tolist()
     by_file: dict[int, list[float]] = {}
-    for file, share in zip(files.tolist(), strength.tolist(), strict=True):
+    for file, share in zip(files, strength.tolist(), strict=True):
         by_file.setdefault(file, []).append(share)
     totals = {file: sum(sorted(shares, reverse=True)[:4]) for file, shares in by_file.items()}
-    for row, (doc, file) in enumerate(zip(pool.docs.tolist(), files.tolist(), strict=True)):
-        values[row, 11] = min(1.0, max(0.0, totals[file] - float(strength[row])) / 3)
-        parent = row_of.get(int(corpus.parent[doc]))
-        if parent is not None and pool.nodes[parent].kind is NodeKind.CLASS:
-            values[parent, 12] = max(values[parent, 12], float(strength[row]))
-            values[row, 13] = float(strength[parent])
+    parents = corpus.parent[pool.docs].tolist()
+    for row, (file, parent, share) in enumerate(zip(files, parents, strength.tolist(), strict=True)):
+        columns[row, _COLUMN[COMPANY]] = min(1.0, max(0.0, totals[file] - share) / 3)
+        owner = row_of.get(parent)
+        if owner is not None and pool.nodes[owner].kind is NodeKind.CLASS:
+            columns[owner, _COLUMN[MEMBERS]] = max(columns[owner, _COLUMN[MEMBERS]], share)
 
 
-def _overloads(values: NDArray[np.float64], corpus: Corpus, pool: Pool) -> None:
+def _overloads(columns: NDArray[np.float64], corpus: Corpus, pool: Pool) -> None:
     """Of definitions with one name in one file, all but the longest."""
     groups: dict[tuple[str, str], list[int]] = {}
     for row, node in enumerate(pool.nodes):
@@ -257,4 +280,4 @@ def _overloads(values: NDArray[np.float64], corpus: Corpus, pool: Pool) -> None:
         if len(rows) > 1:
             longest = max(rows, key=lambda row: (float(corpus.length[pool.docs[row]]), -row))
             for row in rows:
-                values[row, 27] = float(row != longest)
+                columns[row, _COLUMN[OVERLOAD]] = float(row != longest)

@@ -7,8 +7,8 @@ embedder: the vector leg is a function of the question's text.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.graph.model import Node, NodeKind
 from nm_lsp.search.corpus import Corpus
-from nm_lsp.search.features import FEATURES, WEIGHTS, Evidence, Pool, factors, weigh
+from nm_lsp.search.features import Evidence, Pool, factors, logarithms, weigh
 from nm_lsp.search.fusion import DEFAULT_K, Fused, Leg, fuse
 from nm_lsp.search.keyword import KeywordScores, keyword_scores
 from nm_lsp.search.question import Question, QuestionKind, understand
@@ -26,9 +26,9 @@ from nm_lsp.search.segment import KINDS
 VectorLeg = Callable[[str, int], tuple[NDArray[np.int32], NDArray[np.float32]]]
 """Question and k to the k nearest docs, best first, and their cosines."""
 
-KEYWORD_DEPTH: Final = 200
-VECTOR_DEPTH: Final = 200
-POOL: Final = 200
+KEYWORD_DEPTH: Final = 150
+VECTOR_DEPTH: Final = 150
+POOL: Final = 160
 """Candidates that are looked at closely."""
 
 COSINE_FLOOR: Final = 0.25
@@ -38,19 +38,20 @@ VECTOR_WEIGHT: Final[Mapping[QuestionKind, float]] = {
     QuestionKind.IDENTIFIER: 0.3,
     QuestionKind.PATH: 0.0,
     QuestionKind.WORDS: 0.7,
-    QuestionKind.SENTENCE: 1.0,
+    QuestionKind.SENTENCE: 0.8,
 }
 
 HALF_SCORE: Final = 3.0
 """The product of fused score, boost and factors that is shown as 0.5."""
 
-SAME_FILE_FACTOR: Final = 0.8
+LISTED: Final = "its file is listed already"
+SAME_FILE_FACTOR: Final = 0.9
 """A further hit of a file already listed counts so much less, again for each one more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A ranked doc. `score` in [0, 1]; `adjustments` are the (name, factor) that made it out of `fused` and the boost."""
+    """A ranked doc. `score` in [0, 1] is made of `fused`, the boost and the `adjustments` (name, factor)."""
 
     doc: int
     node: Node
@@ -103,8 +104,13 @@ def search(
     )
     if gathered is None:
         return RankedResult(question, (), 0, 0.0)
-    ranked = _ranked(corpus, gathered, synapse_boost or {})
-    return RankedResult(question, tuple(_spread(corpus, ranked, limit)), gathered.n_considered, 1.0)
+    boosts = synapse_boost or {}
+    files = corpus.file[gathered.pool.docs].tolist()
+    candidates = tuple(
+        _candidate(gathered, row, score, factor, _boost(boosts, gathered.entries[row].doc))
+        for score, row, factor in _spread(files, _ranked(gathered, boosts), limit)
+    )
+    return RankedResult(question, candidates, gathered.n_considered, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,57 +215,62 @@ def _with_named(fused: list[Fused], named: Sequence[int]) -> list[Fused]:
     return [*first, *(entry for entry in fused if entry.doc not in taken)]
 
 
-def _ranked(corpus: Corpus, gathered: Gathered, boosts: Mapping[int, float]) -> list[Candidate]:
-    evidence, scores = gathered.evidence, gathered.keyword.scores
-    logarithms = evidence.values @ np.array([WEIGHTS[name] for name in FEATURES])
-    coverage = evidence.weights @ evidence.held if len(evidence.weights) else np.zeros(len(gathered.entries))
-    rarest_first = np.argsort(-evidence.weights, kind="stable").tolist()
-    candidates = []
-    for row, (entry, node) in enumerate(zip(gathered.entries, gathered.pool.nodes, strict=True)):
-        boost = min(1.0, max(0.0, boosts.get(entry.doc, 0.0)))
-        raw = entry.score * math.exp(logarithms[row]) * (1 + boost)
-        cosine = float(gathered.pool.cosines[row])
-        keyword_rank, vector_rank = entry.ranks
-        candidates.append(
-            Candidate(
-                doc=entry.doc,
-                node=node,
-                keyword_rank=keyword_rank,
-                keyword_score=float(scores[entry.doc]) if keyword_rank is not None else None,
-                vector_rank=vector_rank,
-                vector_score=None if math.isnan(cosine) else cosine,
-                fused=entry.score,
-                synapse_boost=boost,
-                adjustments=factors(evidence.values[row]),
-                score=raw / (raw + HALF_SCORE),
-                matched=tuple(evidence.concepts[c].word for c in rarest_first if evidence.held[c, row]),
-                coverage=float(coverage[row]),
-            )
-        )
-    return sorted(candidates, key=lambda c: (-c.score, c.node.path, c.node.span.start_byte, c.doc))
+def _ranked(gathered: Gathered, boosts: Mapping[int, float]) -> list[tuple[float, int]]:
+    """(score, row of the pool), best first."""
+    products = logarithms(gathered.evidence.values).tolist()
+    scored = []
+    for row, entry in enumerate(gathered.entries):
+        raw = entry.score * math.exp(products[row]) * (1 + _boost(boosts, entry.doc))
+        scored.append((raw / (raw + HALF_SCORE), row))
+    nodes = gathered.pool.nodes
+    return sorted(scored, key=lambda pair: (-pair[0], nodes[pair[1]].path, nodes[pair[1]].span.start_byte, pair[1]))
 
 
-def _spread(corpus: Corpus, ranked: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """Greedy: the best candidate next, where each one already listed from its file costs it `SAME_FILE_FACTOR`."""
-    listed: list[Candidate] = []
+def _boost(boosts: Mapping[int, float], doc: int) -> float:
+    return min(1.0, max(0.0, boosts.get(doc, 0.0)))
+
+
+def _spread(
+    files: Sequence[int], ranked: Sequence[tuple[float, int]], limit: int
+) -> Iterator[tuple[float, int, float]]:
+    """(score, row, factor), greedy: the best next, where each one listed from its file costs it `SAME_FILE_FACTOR`."""
     seen: dict[int, int] = {}
-    waiting = list(ranked[: max(limit * 8, 50)])
-    while waiting and len(listed) < limit:
-        row = max(
-            range(len(waiting)),
-            key=lambda r: (waiting[r].score * SAME_FILE_FACTOR ** seen.get(int(corpus.file[waiting[r].doc]), 0), -r),
-        )
-        best = waiting.pop(row)
-        file = int(corpus.file[best.doc])
-        n_before = seen.get(file, 0)
-        seen[file] = n_before + 1
-        if n_before:
-            factor = SAME_FILE_FACTOR**n_before
-            best = replace(
-                best, score=best.score * factor, adjustments=(*best.adjustments, ("its file is listed already", factor))
-            )
-        listed.append(best)
-    return listed
+    waiting = list(ranked)
+    for _ in range(min(limit, len(waiting))):
+        best, best_at, best_factor = -1.0, 0, 1.0
+        for at, (score, row) in enumerate(waiting):
+            if score <= best:
+                break  # Sorted, and no factor exceeds 1: nothing behind can be better.
+            factor = SAME_FILE_FACTOR ** seen.get(files[row], 0)
+            if score * factor > best:
+                best, best_at, best_factor = score * factor, at, factor
+        _, row = waiting.pop(best_at)
+        seen[files[row]] = seen.get(files[row], 0) + 1
+        yield best, row, best_factor
+
+
+def _candidate(gathered: Gathered, row: int, score: float, spread: float, boost: float) -> Candidate:
+    entry, evidence = gathered.entries[row], gathered.evidence
+    keyword_rank, vector_rank = entry.ranks
+    cosine = float(gathered.pool.cosines[row])
+    held = evidence.held[:, row]
+    adjustments = factors(evidence.values[row])
+    return Candidate(
+        doc=entry.doc,
+        node=gathered.pool.nodes[row],
+        keyword_rank=keyword_rank,
+        keyword_score=float(gathered.keyword.scores[entry.doc]) if keyword_rank is not None else None,
+        vector_rank=vector_rank,
+        vector_score=None if math.isnan(cosine) else cosine,
+        fused=entry.score,
+        synapse_boost=boost,
+        adjustments=adjustments if spread == 1 else (*adjustments, (LISTED, spread)),
+        score=score,
+        matched=tuple(
+            evidence.concepts[number].word for number in np.argsort(-evidence.shares, kind="stable") if held[number]
+        ),
+        coverage=float(evidence.shares @ held),
+    )
 
 
 _NO_DOCS: Final = np.zeros(0, np.int32)

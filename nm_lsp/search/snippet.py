@@ -22,7 +22,7 @@ TokenCounter = Callable[[str], int]
 
 
 def snippet(node: Node, text: str | None, query: str, count: TokenCounter, limit: int = MAX_TOKENS) -> str:
-    """At most `limit` tokens about `node`. `text` is the file's text that its span belongs to; None leaves out the lines."""
+    """At most `limit` tokens about `node`. `text` is the file's text that its span belongs to; without it no lines."""
     head = [node.signature or node.name]
     doc = node.doc.strip().split("\n", 1)[0].strip()
     if doc:

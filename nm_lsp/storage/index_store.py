@@ -105,7 +105,7 @@ class IndexStore:
         self._segments: dict[str, Segment] = {}
         self._vectors: dict[str, VectorRows] = {}
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def manifest_stamp(self) -> tuple[int, int] | None:
         """Changes whenever the manifest does; costs one `stat`."""
@@ -191,7 +191,7 @@ class IndexStore:
             raise StoreProblem(f"the index file {name} cannot be read: {error}", reason="damaged") from error
         return columns
 
-    # -- writing: only with the lock held ------------------------------------------------------------------------------
+    # -- writing: only with the lock held ---------------------------------------------------------------------------
 
     def writer_lock(self) -> FileLock:
         """Held by at most one process on this machine; released by the system when that process ends."""

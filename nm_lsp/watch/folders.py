@@ -1,7 +1,7 @@
 """Changed paths of chosen folders, gathered over a quiet moment.
 
-On Linux a watch costs kernel memory for every directory, so exactly the directories that hold indexed files are watched,
-never dependency folders below them; elsewhere the system watches a tree as a whole at no cost. When the system's limit
+On Linux a watch costs kernel memory for every directory, so exactly the directories that hold indexed files are
+watched, never dependency folders below them; elsewhere the system watches a tree as a whole at no cost. When the system's limit
 is reached, `limit_reached` says so once and the caller falls back to looking now and then.
 """
 
@@ -115,7 +115,7 @@ class _InotifyWatch:
             if len(self._covered) >= MAX_DIRECTORIES:
                 self.limit_reached = True
                 return
-            path = os.path.join(self._root, os.fsencode(directory)) if directory else self._root
+            path = self._root + b"/" + os.fsencode(directory) if directory else self._root
             name = f"{id(self)} {directory}"
             try:
                 wd = self._inotify.add_callback(path, self._mask, self, name)  # type: ignore[arg-type]
@@ -139,7 +139,7 @@ class _InotifyWatch:
             self._inotify.remove_callbacks(known)  # type: ignore[arg-type]
             self._directories.clear()
 
-    # -- called by watchdog ----------------------------------------------------------------------------------------------
+    # -- called by watchdog -----------------------------------------------------------------------------------------
 
     def on_event(self, event: InotifyEvent) -> None:
         directory = self._directories.get(event.wd)

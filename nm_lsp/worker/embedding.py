@@ -56,7 +56,7 @@ def wanted_keys(corpus: Corpus) -> Keys:
 
 
 def pending_texts(corpus: Corpus, known: Keys, preferred: Sequence[str]) -> list[Pending]:
-    """Texts without a vector, most useful first: open files, then documented definitions outside tests, then the rest."""
+    """Texts without a vector, most useful first: open files, documented definitions outside tests, then the rest."""
     parts = [short_keys(segment.key) for segment in corpus.segments]
     keys = np.concatenate(parts) if parts else np.zeros(0, np.uint64)
     missing = np.flatnonzero(corpus.live & (keys != 0) & ~np.isin(keys, known))

@@ -1,4 +1,4 @@
-"""The index of one folder, as its writer sees it: what is in it, what changed on disk, how it becomes the next generation.
+"""The index of one folder, as its writer sees it: what is in it, what changed on disk, how the next generation is made.
 
 Every step is a generator that yields often, so that the child can answer small requests in between. Everything that is
 published is consistent: a reader never sees half a file.
@@ -131,7 +131,7 @@ class FolderIndex:
         for path in fatal_files(self.store.folder):
             self._skipped[path] = SkippedFile(path, FATAL, *self._stamp(path))
 
-    # -- scanning ----------------------------------------------------------------------------------------------------
+    # -- scanning ---------------------------------------------------------------------------------------------------
 
     def scan(self, paths: Sequence[str] | None, preferred: Iterable[str]) -> Changes:
         """Compare the disk with the index, everywhere or at `paths` (files or folders) only."""
@@ -182,7 +182,7 @@ class FolderIndex:
         except Unreadable:
             return True
 
-    # -- building ----------------------------------------------------------------------------------------------------
+    # -- building ---------------------------------------------------------------------------------------------------
 
     def read_chunk(self, items: Sequence[Candidate]) -> Iterator[int]:
         """Parse `items` into one new segment and publish it. Yields how many files are done."""
@@ -270,7 +270,7 @@ class FolderIndex:
             Manifest(ANALYZER), generation=self.manifest.generation, vectors=kept, model=self.manifest.model
         )
 
-    # -- merging -----------------------------------------------------------------------------------------------------
+    # -- merging ----------------------------------------------------------------------------------------------------
 
     def merge(self) -> Iterator[None]:
         """Join small segments, so that a search opens few; a large one only when half of it is dead."""

@@ -1,7 +1,7 @@
 """Who killed the parser: each process notes the file it is about to parse where the note survives its death.
 
-A native parser that crashes takes its process with it. The next one finds the note, skips that file with the reason, and
-goes on. A note costs one write to a memory-mapped page.
+A native parser that crashes takes its process with it. The next one finds the note, skips that file with the reason,
+and goes on. A note costs one write to a memory-mapped page.
 """
 
 from __future__ import annotations

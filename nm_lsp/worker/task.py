@@ -95,7 +95,7 @@ class FolderTask:
         except StoreProblem as problem:
             self._give_up(problem.message)
 
-    # -- the loop's side -----------------------------------------------------------------------------------------------
+    # -- the loop's side --------------------------------------------------------------------------------------------
 
     @property
     def is_busy(self) -> bool:
@@ -165,7 +165,7 @@ class FolderTask:
             self._index.close()
             self._lock.release()
 
-    # -- orders --------------------------------------------------------------------------------------------------------
+    # -- orders -----------------------------------------------------------------------------------------------------
 
     def _note(self, paths: Iterable[str] | None) -> None:
         if paths is None:
@@ -234,7 +234,7 @@ class FolderTask:
         self._trouble("index-folder", reason, "Make the user's cache folder writable, or set XDG_CACHE_HOME.")
         self._send(Finished(self._opened.key, self._ticket, reason))
 
-    # -- one round of work -----------------------------------------------------------------------------------------------
+    # -- one round of work ------------------------------------------------------------------------------------------
 
     def _round(self, index: FolderIndex) -> Iterator[bool]:
         """Yields True where it only waits for the second process."""
@@ -325,7 +325,7 @@ class FolderTask:
         elif ended and self._work is None and not self._has_orders:
             self._send(Finished(self._opened.key, self._ticket, block.error))
 
-    # -- saying so -----------------------------------------------------------------------------------------------------
+    # -- saying so --------------------------------------------------------------------------------------------------
 
     def _publish(self, index: FolderIndex) -> None:
         self._send(Published(self._opened.key, index.manifest.generation))

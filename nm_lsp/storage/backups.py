@@ -61,7 +61,9 @@ class Backups:
             for path in self.folder.iterdir():
                 match = _NAME.match(path.name)
                 if match and path.is_file():
-                    found.append(Backup(path, parse_file_time(match[1]), match[2], path.stat().st_size))
+                    # Another process may remove one beyond the numbers kept just now.
+                    with contextlib.suppress(FileNotFoundError):
+                        found.append(Backup(path, parse_file_time(match[1]), match[2], path.stat().st_size))
         return sorted(found, key=lambda backup: (backup.made_at, backup.path.name), reverse=True)
 
     def newest_good(self) -> Backup | None:
@@ -101,6 +103,7 @@ class Backups:
             if found is not None:
                 raise StoreProblem(f"the backup would be damaged: {found}", reason="damaged")
             path = self._free_name(now, reason)
+            n_bytes = temporary.stat().st_size
             temporary.replace(path)
         except sqlite3.Error as error:
             raise damage.problem(error, self.folder) from error
@@ -112,7 +115,7 @@ class Backups:
             if temporary is not None:
                 temporary.unlink(missing_ok=True)
         self._remove_beyond_kept()
-        return Backup(path, float(int(now)), reason, path.stat().st_size)
+        return Backup(path, float(int(now)), reason, n_bytes)
 
     def _free_name(self, now: float, reason: str) -> Path:
         stem = f"memory-{file_time(now)}-{reason}"

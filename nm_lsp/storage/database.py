@@ -50,11 +50,15 @@ def no_failpoint(step: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`synchronous` FULL survives a power cut with the last commit, NORMAL without it, OFF is for caches."""
+    """`synchronous` FULL survives a power cut with the last commit, NORMAL without it, OFF is for caches.
+
+    `reading_only` opens a file that is up to date without the proof that it can be written.
+    """
 
     synchronous: Literal["OFF", "NORMAL", "FULL"] = "FULL"
     busy_ms: int = 5_000
     check_integrity: bool = True
+    reading_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,10 +271,13 @@ def _open(
         version = version_by_content(connection, schema)
         if wal:
             _switch_to_wal(connection, options.busy_ms)
+        marker = connection.execute("PRAGMA user_version").fetchone()[0]
+        if (version, marker, found) == (schema.version, schema.version, schema.application_id):
+            if not options.reading_only:
+                _prove_writing(connection, schema, options.busy_ms)
+            return connection, (version, version)
         if 0 < version < schema.version and before_migration is not None:
             before_migration(connection)
-        # Also the proof that the journal works: with a folder in the way of `-shm`, the pragma still
-        # answers "wal" and only a write fails.
         _patiently(lambda: connection.execute("BEGIN IMMEDIATE"), options.busy_ms)
         migrated = migrate(connection, schema)
         failpoint("migrated")
@@ -280,6 +287,25 @@ def _open(
         # Closing rolls back.
         connection.close()
         raise
+
+
+def _prove_writing(connection: sqlite3.Connection, schema: Schema, busy_ms: int) -> None:
+    """Write for real: with a folder in the way of `-shm`, the pragma still answers "wal" and only a write fails.
+
+    Where another process is writing just now, that is proof enough; opening does not wait for it.
+    """
+    connection.execute("PRAGMA busy_timeout = 50")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA user_version = {int(schema.version)}")
+        connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if damage.primary_code(error) not in _BUSY:
+            raise
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(busy_ms)}")
 
 
 def _connect(path: Path, options: Options, *, without_wal: bool = False) -> sqlite3.Connection:

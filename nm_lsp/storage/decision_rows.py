@@ -32,6 +32,7 @@ _KNOWN = "SELECT 1 FROM events WHERE id = ?"
 _ADD_EVENT = "INSERT INTO events (sequence, id, decision, kind, event, marks) VALUES (?, ?, ?, ?, ?, ?)"
 _EVENTS_SINCE = "SELECT sequence, event FROM events WHERE sequence > ? ORDER BY sequence"
 _EVENTS_OF = "SELECT sequence, event, marks FROM events WHERE decision = ? ORDER BY sequence"
+_REWRITES = "SELECT event FROM events WHERE decision IS NULL ORDER BY sequence"
 _RECORD = "SELECT record FROM decisions WHERE id = ?"
 _RECORDS = "SELECT record FROM decisions ORDER BY number"
 _PUT_RECORD = """
@@ -78,6 +79,11 @@ def append_event(
 def read_events(connection: sqlite3.Connection, after: int = 0) -> list[tuple[int, Event]]:
     """The events beyond sequence number `after` with their numbers, in order."""
     return [(sequence, parse(text)) for sequence, text in connection.execute(_EVENTS_SINCE, (after,))]
+
+
+def read_rewrites(connection: sqlite3.Connection) -> list[Event]:
+    """The events that belong to no decision: lists of rewritten commits."""
+    return [parse(text) for (text,) in connection.execute(_REWRITES)]
 
 
 def read_history(connection: sqlite3.Connection, decision: DecisionId) -> list[tuple[int, Event]]:

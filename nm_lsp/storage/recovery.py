@@ -20,7 +20,7 @@ from nm_lsp.audit.chain import AuditRecord, hash_of, redacted_leaves
 from nm_lsp.audit.text import Unreadable
 from nm_lsp.base.errors import NmError, StoreProblem
 from nm_lsp.decisions.events import EventKind
-from nm_lsp.storage import audit_rows, damage, decision_rows
+from nm_lsp.storage import audit_rows, damage, decision_redaction, decision_rows, decision_search
 from nm_lsp.storage.audit_text import AuditText
 from nm_lsp.storage.backups import Backup, Backups
 from nm_lsp.storage.database import Database, Failpoint, Options, open_database, set_damaged_aside
@@ -158,8 +158,12 @@ def _replay_one(connection: sqlite3.Connection, record: AuditRecord) -> None:
         return
     sequence, _ = decision_rows.append_event(connection, event, record.act if redacted_leaves(record) else None)
     if event.kind is EventKind.REDACTED and event.decision is not None:
-        # The backup may be older than the redaction.
-        decision_rows.redact_rows(connection, event.decision, str(event.after["field"]), before=sequence)
+        # The backup may be older than the redaction, and so may other backups.
+        field = str(event.after["field"])
+        decision_rows.redact_rows(connection, event.decision, field, before=sequence)
+        decision_search.update(connection, event.decision, changed_behind=True)
+        decision_search.forget_old_terms(connection)
+        decision_redaction.note(connection, event.decision, field, sequence)
     audit_rows.insert(connection, record, sequence)
 
 

@@ -64,6 +64,7 @@ def test_every_kind_of_event_is_kept_and_folded(open_store: Open, event: Make, i
     changes = store.changes(0)
     assert list(changes.events) == events
     assert {record.id: record for record in store.records()} == fold_all(events).records
+    assert store.memory() == (len(events), fold_all(events))
     assert store.records([ids(2), ids(9), ids(1)]) == [fold([events[1], events[7]]), fold_all(events).records[ids(1)]]
     assert store.history(ids(1)) == [one for one in events if one.decision == ids(1)]
     assert store.audit.verify().sound
@@ -268,7 +269,7 @@ def test_the_text_is_completed_after_a_crash(open_store: Open, event: Make, now:
     store.close()
     store = open_store(failpoint=crash)
     with pytest.raises(Crash):
-        store.append([event("recorded", 2, 2), event("recorded", 3, 3)], now=now)
+        store.append([event("recorded", 2, 2, rationale="long " * 99), event("recorded", 3, 3)], now=now)
     store.close()
     path = store.audit.text.path
     head = path.read_bytes().splitlines(keepends=True)[0]

@@ -64,7 +64,7 @@ HOMES = {
 
 # What would make a domain function depend on anything but its arguments.
 IMPURE_MODULES = {
-    "os", "io", "time", "datetime", "random", "secrets", "socket", "shutil", "tempfile", "glob", "threading",
+    "os", "io", "time", "random", "secrets", "socket", "shutil", "tempfile", "glob", "threading",
     "logging", "platformdirs", "psutil", "filelock", "uuid", "urllib", "http", "signal", "sys",
 }  # fmt: skip
 IMPURE_CALLS = {"open", "print", "input"}
@@ -78,6 +78,9 @@ IMPURE_METHODS = {
     "is_file",
     "is_dir",
     "stat",
+    "now",
+    "utcnow",
+    "today",
 }
 
 FORBIDDEN_NAMES = {"manager", "helper", "helpers", "utils", "util", "core", "misc", "common"}

@@ -89,7 +89,9 @@ class Database:
         self._failpoint = failpoint
         self._writer = writer
         self._write_lock = threading.RLock()
-        self._reader: sqlite3.Connection | None = None
+        # Opened now, not when first needed: by then the name may lead to another file.
+        self._reader = _connect(path, options)
+        self._reader.execute("PRAGMA query_only = ON")
         self._read_lock = threading.RLock()
         self._identity = _identity(path)
 
@@ -123,20 +125,19 @@ class Database:
         """One consistent view for the block's reads, which must not outlive it. In WAL mode no writer delays it."""
         with self._read_lock:
             try:
-                connection = self._reading_connection()
-                connection.execute("BEGIN")
-                yield connection
+                self._reader.execute("BEGIN")
+                yield self._reader
             except sqlite3.Error as error:
                 raise damage.problem(error, self.path) from error
             finally:
-                if self._reader is not None and self._reader.in_transaction:
+                if self._reader.in_transaction:
                     self._reader.execute("ROLLBACK")
 
     def stamp(self) -> tuple[int, int, int]:
         """Moves when anybody, this process too, has written to the file or put another in its place."""
         with self._read_lock:
             try:
-                data_version = self._reading_connection().execute("PRAGMA data_version").fetchone()[0]
+                data_version = self._reader.execute("PRAGMA data_version").fetchone()[0]
             except sqlite3.Error as error:
                 raise damage.problem(error, self.path) from error
         return (*(_identity(self.path) or (0, 0)), data_version)
@@ -149,7 +150,7 @@ class Database:
         """Copy the whole file by SQLite's backup API, as this connection sees it, also if its name is gone."""
         with self._read_lock:
             try:
-                self._reading_connection().backup(target)
+                self._reader.backup(target)
             except sqlite3.Error as error:
                 raise damage.problem(error, self.path) from error
 
@@ -164,23 +165,12 @@ class Database:
 
     def close(self) -> None:
         with self._write_lock, self._read_lock:
-            if self._reader is not None:
-                self._reader.close()
-                self._reader = None
+            self._reader.close()
             self._writer.close()
 
     def _refuse_nesting(self) -> None:
         if self._writer.in_transaction:
             raise InternalError("a write transaction is already open on this thread")
-
-    def _reading_connection(self) -> sqlite3.Connection:
-        if self._reader is None:
-            if self.replaced():
-                # A second connection would open another file than the writer's.
-                return self._writer
-            self._reader = _connect(self.path, self._options)
-            self._reader.execute("PRAGMA query_only = ON")
-        return self._reader
 
 
 def open_database(
@@ -195,8 +185,8 @@ def open_database(
     """Open or create the file and bring its schema up to date.
 
     `expect_content`: it is known to have held something, so an empty file is damage. Raises `StoreProblem` with
-    reason damaged (nothing was moved: see `set_damaged_aside`), foreign, newer, schema, locked, read-only (use
-    another folder), full or io.
+    reason damaged (nothing was moved: see `set_damaged_aside`), foreign, newer, schema, locked, full, and
+    read-only or io, where another folder may do.
     """
     options = options or Options()
     if sqlite3.sqlite_version_info < _OLDEST_SQLITE:

@@ -60,7 +60,7 @@ def append_event(
     `marks` is the event's act with marks, for an event that was redacted before it came here. Raises `Refused`
     where the event cannot follow those before it.
     """
-    if connection.execute(_KNOWN, (event.id,)).fetchone() is not None:
+    if is_known(connection, event):
         raise Refused(f"the event {event.id} is recorded already.")
     record: DecisionRecord | None = None
     if event.decision is not None:
@@ -74,6 +74,11 @@ def append_event(
     if record is not None:
         write_record(connection, record)
     return sequence, record
+
+
+def is_known(connection: sqlite3.Connection, event: Event) -> bool:
+    """Whether an event of that id was appended."""
+    return connection.execute(_KNOWN, (event.id,)).fetchone() is not None
 
 
 def read_events(connection: sqlite3.Connection, after: int = 0) -> list[tuple[int, Event]]:

@@ -194,10 +194,17 @@ class DecisionStore:
             self._mend(error, now)
             appended = self._append(events, acts, now, expect or {}, if_revision)
         if self._database.replaced():
-            # Removed between the check and the commit: the commit went into the file that has no name any more.
+            # Removed between the check and the commit: the commit went into the file that has no name any more, and
+            # another process may have put that back before.
             self.heal(now)
+            if events and not self._has(events[-1]):
+                appended = self._append(events, acts, now, {}, None)
         self.audit.follow()
         return appended
+
+    def _has(self, event: Event) -> bool:
+        with self._database.reading() as connection:
+            return decision_rows.is_known(connection, event)
 
     def _mend(self, error: StoreProblem, now: float | None) -> None:
         """Repair what a write stumbled over, so that it can be tried again; raises `error` for what cannot be."""

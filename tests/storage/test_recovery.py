@@ -52,12 +52,15 @@ def loss(open_store: Open, **options: object) -> StoreLost:
 def test_backups_keep_seven_and_one_a_month(open_store: Open, event: Make, now: float) -> None:
     store = open_store()
     store.append([event("recorded", 1, 1)], now=now)
-    for day in range(100):
+    for day in range(64):
         assert store.back_up_if_due(now + day * DAY_S) is not None
         assert store.back_up_if_due(now + day * DAY_S + 3600) is None
     kept = [backup.path.name[7:15] for backup in store.backups.all()]
-    # 100 days from 31 January to 10 May 2026: seven, and the last of each month.
-    assert kept == [f"202605{day:02d}" for day in range(10, 3, -1)] + ["20260430", "20260331", "20260228", "20260131"]
+    # 64 days from 31 January to 4 April 2026: seven, and the last of each earlier month.
+    assert kept == [
+        *("20260404", "20260403", "20260402", "20260401", "20260331", "20260330", "20260329"),
+        *("20260228", "20260131"),
+    ]
     assert all(backup.reason == "day" for backup in store.backups.all())
     assert [path.name for path in store.backups.folder.iterdir() if path.name.startswith(".")] == []
 
@@ -395,6 +398,27 @@ def test_removed_between_check_and_commit(open_store: Open, event: Make, now: fl
     assert removed == [True]
     store.close()
     assert len(open_store().records()) == 2
+
+
+def test_removed_before_the_commit_and_put_back_by_another_process(
+    open_store: Open, event: Make, now: float, repository: Path
+) -> None:
+    """The commit goes into a file without a name, after the other process has copied that file."""
+    others: list[DecisionStore] = []
+
+    def remove_and_put_back(step: str) -> None:
+        if step == "before-commit" and others:
+            shutil.rmtree(repository / ".neuralmind")
+            others.pop().heal(now)
+
+    store = open_store(failpoint=remove_and_put_back)
+    other = open_store()
+    store.append([event("recorded", 1, 1)], now=now)
+    others.append(other)
+    store.append([event("recorded", 2, 2)], now=now)
+    assert store.memory() == other.memory()
+    assert len(other.records()) == 2
+    assert other.audit.verify().sound
 
 
 def test_a_repository_that_is_gone_goes_to_the_backups(

@@ -6,10 +6,13 @@ another process here, or none.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
 POLL_S = 1.0
+
+_PARENT_AT_START = os.getppid()
 
 
 def watch_ancestor(pid: int, on_gone: Callable[[], None]) -> None:
@@ -18,6 +21,9 @@ def watch_ancestor(pid: int, on_gone: Callable[[], None]) -> None:
 
 
 def _watch(pid: int, on_gone: Callable[[], None]) -> None:
+    if pid == _PARENT_AT_START and os.getppid() != pid:
+        on_gone()  # it died before we came to look
+        return
     # Imported late: `initialize` is answered before psutil is loaded.
     import psutil
 

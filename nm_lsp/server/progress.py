@@ -142,8 +142,7 @@ class EventReporter:
             self._send(display, types.WorkDoneProgressEnd(message=message))
 
     def _send(self, display: _Display, value: Any) -> None:
-        plain = self._server.protocol.plain(value)
-        self._server.protocol.notify("$/progress", {"token": display.token, "value": plain})
+        self._server.protocol.notify(types.PROGRESS, types.ProgressParams(token=display.token, value=value))
 
     def cancel(self, params: Any) -> None:
         """`window/workDoneProgress/cancel`."""

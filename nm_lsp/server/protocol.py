@@ -297,10 +297,6 @@ class NmProtocol(LanguageServerProtocol):
         plain = data if isinstance(data, dict) else self._converter.unstructure(data)
         self._put(json.dumps(plain, default=self._serialize_message).encode())
 
-    def plain(self, value: Any) -> Any:
-        """An LSP object as JSON data."""
-        return self._converter.unstructure(value)
-
     def _put(self, body: bytes) -> None:
         if self.outlet is not None:
             self.outlet.send(body)

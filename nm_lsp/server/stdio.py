@@ -30,6 +30,8 @@ def claim_streams() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
+    if sys.stderr is None:  # the process was started without one
+        sys.stderr = os.fdopen(2, "w", closefd=False)
     sys.stdout = sys.stderr
     return os.fdopen(real_in, "rb", buffering=0), os.fdopen(real_out, "wb", buffering=0)
 

@@ -56,9 +56,8 @@ def _object(cls: type, data: object, where: str) -> object:
     known = {field.wire_name for field in fields}
     for name in data:
         if name not in known:
-            raise InvalidInput(
-                _join(where, str(name)[:_SHOWN_CHARS]), "unknown field.", hint=_suggest(str(name), known)
-            )
+            shown = _join(where, str(name)[:_SHOWN_CHARS] or '""')
+            raise InvalidInput(shown, "unknown field.", hint=_suggest(str(name), known))
     values: dict[str, object] = {}
     for field in fields:
         if field.wire_name in data:

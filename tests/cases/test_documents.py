@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import statistics
-import time
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +58,7 @@ async def test_s02_opening_and_closing_twice(root: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 async def test_s03_s05_random_edits_keep_the_texts_equal(root: Path, encoding: str) -> None:
     """S03, S05: after 500 incremental edits, several to a message and around emoji, server and client have one text."""
-    rng = random.Random(11)  # noqa: S311
+    rng = random.Random(11)
     lines = [f"line {number} 😀 é {'x' * (number % 7)}" for number in range(200)]
     uri = (root / "gov.py").as_uri()
     width = {
@@ -70,7 +68,9 @@ async def test_s03_s05_random_edits_keep_the_texts_equal(root: Path, encoding: s
     }[encoding]
 
     def edit() -> dict[str, Any]:
-        first, last = sorted(rng.sample(range(len(lines)), 2)) if rng.random() < 0.3 else [rng.randrange(len(lines))] * 2
+        first, last = (
+            sorted(rng.sample(range(len(lines)), 2)) if rng.random() < 0.3 else [rng.randrange(len(lines))] * 2
+        )
         last = min(last, first + 3)
         start, end = rng.randint(0, len(lines[first])), rng.randint(0, len(lines[last]))
         if first == last:
@@ -193,5 +193,3 @@ async def test_u06_a_folder_reached_through_a_link_is_one_folder(root: Path, tmp
         assert host.documents["gov.py"].text == "by target"
         client.notify("textDocument/didClose", {"textDocument": {"uri": (root / "gov.py").as_uri()}})
         assert host.documents == {}
-
-

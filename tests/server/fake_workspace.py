@@ -39,6 +39,8 @@ from nm_lsp.graph.model import Span
 
 Listener = Callable[[HostEvent], None]
 
+_START = Span(0, 0, 0, 0, 0, 0)
+
 
 class FakeHost:
     def __init__(self, folder: Path, listener: Listener) -> None:
@@ -142,7 +144,7 @@ class FakeWorkspace:
         self.closed = True
 
 
-def _hit(path: str, text: str, span: Span = Span(0, 0, 0, 0, 0, 0)) -> Hit:
+def _hit(path: str, text: str, span: Span = _START) -> Hit:
     return Hit(f"{path}::f", Place(path, span), "function", "f", "def f()", 1.0, text, Ranks(1, None, None))
 
 

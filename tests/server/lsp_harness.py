@@ -259,6 +259,9 @@ class LocalClient:
             params["workspaceFolders"] = [{"uri": root.as_uri(), "name": root.name} for root in roots]
         result = await self.request("initialize", params)
         self.notify("initialized", {})
+        if capabilities and capabilities.get("workspace", {}).get("configuration"):
+            asked = await self.seen(lambda message: message.get("method") == "workspace/configuration")
+            self.receive({"id": asked["id"], "result": [None]})
         for root in self.server.roots.all:
             await self.until(root.host.done)
         return result

@@ -77,9 +77,7 @@ async def test_wrong_parameters_are_answered_with_the_name_of_the_field(
         ("bug", -32603, {"code": "internal", "hint": None}),
     ],
 )
-async def test_errors_of_the_engine_have_codes_and_no_traceback(
-    root: Path, query: str, code: int, data: Any
-) -> None:
+async def test_errors_of_the_engine_have_codes_and_no_traceback(root: Path, query: str, code: int, data: Any) -> None:
     async with local_client() as client:
         await client.start(root)
         with pytest.raises(LspError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import statistics
 import time
 from pathlib import Path
@@ -90,7 +89,9 @@ async def test_a_change_of_a_long_file_takes_under_two_milliseconds(root: Path) 
     uri = (root / "gov.py").as_uri()
     async with local_client() as client:
         await client.start(root)
-        client.open(uri, "".join(f"def function_{number:05d}(argument): return '{'é' * 20}'\n" for number in range(5_000)))
+        client.open(
+            uri, "".join(f"def function_{number:05d}(argument): return '{'é' * 20}'\n" for number in range(5_000))
+        )
         times = []
         for number in range(100):
             line = number * 49

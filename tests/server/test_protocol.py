@@ -303,5 +303,3 @@ async def test_plain_parameters_keep_their_keys(root: Path) -> None:
         await client.start(root)
         assert await client.request("test/echo", sent) == sent
         assert seen == [sent]
-
-

@@ -1,8 +1,8 @@
 """Approximate search for large matrices: an Annoy file over one part, exact re-ranking, exact search of the rest.
 
 The file is memory-mapped, so that several processes share it. It takes no additions and no deletions: rows added since
-its build lie in other parts and are searched exactly, and removed rows are masked out. Importing this module imports
-annoy, which is an optional extra: `nearest.open_nearest` does it where that is wanted.
+its build lie in other parts and are searched exactly, and removed rows are masked out. annoy is an optional extra: this
+module can be imported without it, `build_annoy` and `load_annoy` cannot be called (`nearest.annoy_available` tells).
 
 Limit: Annoy trusts its file. A file of the wrong size or number of rows is recognised, one damaged inside is not.
 """
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from annoy import AnnoyIndex
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.models.nearest import ExactRows, Neighbours, RowMask, Rows, Vectors, best
@@ -41,7 +40,7 @@ def build_annoy(matrix: Vectors, path: Path, cancel: Cancellation | None = None)
     follows cannot be stopped. Raises `Cancelled`, or `OSError` if the disk is full.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    index = AnnoyIndex(matrix.shape[1], METRIC)
+    index = _new_index(matrix.shape[1])
     try:
         index.set_seed(SEED)
         index.on_disk_build(str(draft))
@@ -61,7 +60,7 @@ def build_annoy(matrix: Vectors, path: Path, cancel: Cancellation | None = None)
 
 def load_annoy(path: Path, matrix: Vectors) -> Any | None:
     """The mapped index, or None if the file is missing, damaged or not of as many rows as `matrix`."""
-    index = AnnoyIndex(matrix.shape[1], METRIC)
+    index = _new_index(matrix.shape[1])
     try:
         index.load(str(path))
     except OSError:
@@ -112,3 +111,10 @@ class AnnoyRows:
             if allowed is not None and np.count_nonzero(allowed) <= EXACT_BELOW:
                 return np.flatnonzero(allowed)
             width *= 4
+
+
+def _new_index(dimensions: int) -> Any:
+    # Imported late, since the package is an optional extra.
+    from annoy import AnnoyIndex
+
+    return AnnoyIndex(dimensions, METRIC)

@@ -100,7 +100,7 @@ def open_nearest(parts: Sequence[Vectors], annoy_file: Path | None = None, annoy
     since) are searched exactly. Exact throughout where the file is missing, was built of something else, or cannot be
     loaded, and where the extra is not installed: then only time is lost."""
     if annoy_file is not None and annoy_available():
-        # Imported late, since the package is an optional extra.
+        # Imported late, since that module is built on this one.
         from nm_lsp.models.annoy_index import AnnoyRows, load_annoy
 
         index = load_annoy(annoy_file, parts[annoy_part])

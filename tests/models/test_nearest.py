@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -97,6 +100,11 @@ def test_without_the_extra_every_search_is_exact(monkeypatch, tmp_path):
     monkeypatch.setattr(nearest, "annoy_available", lambda: False)
     (tmp_path / "a.ann").write_bytes(b"x")
     assert isinstance(open_nearest([clusters(10, 384)], tmp_path / "a.ann"), ExactRows)
+
+
+def test_the_module_can_be_imported_without_the_extra():
+    program = "import sys; sys.modules['annoy'] = None; import nm_lsp.models.annoy_index"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.fixture(scope="module")

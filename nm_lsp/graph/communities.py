@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-import networkx
 
 RESOLUTION = 1.0
 _SEED = 20_240_229
@@ -58,6 +57,9 @@ def detect(
 def _louvain(weights: Mapping[tuple[int, int], float]) -> list[list[int]]:
     if not weights:
         return []
+    # Imported here because networkx costs a tenth of a second that every start would pay and few builds need.
+    import networkx
+
     graph = networkx.Graph()
     # The order of insertion decides ties; sorted, it does not depend on how the edges were found.
     graph.add_nodes_from(sorted({index for pair in weights for index in pair}))

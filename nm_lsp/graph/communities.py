@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-
 RESOLUTION = 1.0
 _SEED = 20_240_229
 _MAX_TITLE_WORDS = 3

@@ -32,8 +32,8 @@ def stats(folder: Folder = None, as_json: Json = False, verbose: Verbose = False
             output.text(f"{title}: {_counts(counts)}")
         if result.communities:
             output.text()
-            rows = [(str(c.id), f"{c.files:,}", f"{c.symbols:,}", c.title) for c in result.communities]
-            output.table(("community", "files", "symbols", "title"), rows, right=(0, 1, 2))
+            rows = [(f"{c.files:,}", f"{c.symbols:,}", c.title) for c in result.communities]
+            output.table(("files", "symbols", "community"), rows, right=(0, 1))
 
 
 def _counts(counts: Sequence[Count]) -> str:

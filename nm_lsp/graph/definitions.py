@@ -57,7 +57,8 @@ def entries_of(source: Source) -> list[Entry]:
             if (start, end) in seen:
                 continue
             found = describe(capture, node, data)
-            if found is None:
+            # Where a name is missing, the parser goes on with an empty one.
+            if found is None or not found.name or "\n" in found.name:
                 continue
             seen.add((start, end))
             signature_start = start

@@ -73,7 +73,12 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name used inside a node, as written and dotted (`self.close`, `np.array`, `Base`): resolved at read."""
+    """A name used inside a node, as written and dotted (`self.close`, `np.array`, `Base`): resolved at read.
+
+    Dotted in every language (`a::b`, `a->b`, `a?.b` and PHP's `\\` become `a.b`; PHP's `$` is left out, as are Ruby's
+    `.new` and type arguments). A receiver that is no plain name is `?`: `f().close()` calls `?.close`; Python's
+    `super().close()` calls `super.close`. Each name once per node and kind, at the line of its first use.
+    """
 
     source: int  # index into ParsedFile.nodes: the innermost node around the use
     kind: EdgeKind  # CALLS (also construction: resolution turns it into INSTANTIATES), INHERITS, REFERENCES, DOCUMENTS
@@ -88,6 +93,9 @@ class Import:
     Python: dotted, with leading dots for relative imports; `symbol` is what `from module import symbol` names.
     JavaScript/TypeScript, Ruby, PHP, C, Bash: the path or package string. Go: the import path. Rust: `a::b` becomes
     module `a::b`. Java/C#: the dotted package with the class as `symbol` where one is named.
+    Where one thing of a module is named it is `symbol` in every language, and `symbol` is "*" with a wildcard (a C
+    header, a Ruby or Bash file, Go's dot import) and "" where the module itself is bound. An import that binds nothing
+    (`import "x"`) has alias "".
     """
 
     alias: str

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from nm_lsp.base.errors import ModelProblem
 
@@ -42,18 +42,28 @@ class WordPieces:
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Token ids per text with [CLS] and [SEP], at most `MAX_TOKENS` each, not padded."""
-        encode = self._tokenizer.encode
         rows: list[list[int]] = []
         for text in texts:
-            ids = encode(text[:MAX_CHARACTERS]).ids
+            ids = self._encoded(text[:MAX_CHARACTERS], special=True).ids
             # Truncation here and not in the library spares a second tokenizer for the counts.
             rows.append(ids if len(ids) <= MAX_TOKENS else [*ids[: MAX_TOKENS - 1], ids[-1]])
         return rows
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """WordPieces of each whole text, without [CLS] and [SEP]."""
-        encode = self._tokenizer.encode
-        return [len(encode(text, add_special_tokens=False)) for text in texts]
+        return [len(self._encoded(text, special=False)) for text in texts]
 
     def count(self, text: str) -> int:
         return self.count_tokens((text,))[0]
+
+    def _encoded(self, text: str, *, special: bool) -> Encoding:
+        try:
+            return self._tokenizer.encode(text, add_special_tokens=special)
+        except TypeError:
+            # The library refuses lone surrogates, which undecodable bytes and broken clients put into texts.
+            return self._tokenizer.encode(_without_lone_surrogates(text), add_special_tokens=special)
+
+
+def _without_lone_surrogates(text: str) -> str:
+    """Pairs become the characters they mean, the rest U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -44,6 +44,11 @@ def test_an_endless_text_is_cut_before_it_is_tokenised(words):
     assert (len(ids), ids[0], ids[-1]) == (MAX_TOKENS, CLS, SEP)
 
 
+def test_lone_surrogates_are_no_reason_to_fail(words):
+    assert words.encode(["read \udce9 file", "\ud83d\ude80 launch"]) == words.encode(["read \ufffd file", "🚀 launch"])
+    assert words.count("\ud800") == words.count("\ufffd")
+
+
 def test_known_limit_text_behind_kilobytes_of_blanks_is_not_seen(words):
     assert words.encode([" " * MAX_CHARACTERS + "word"]) == [[CLS, SEP]]
 

@@ -1,4 +1,4 @@
-"""Where this program keeps what it can make again: the user's cache folder."""
+"""Where this program keeps what it can make again (the user's cache folder) and what it backs up (the state folder)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 from pathlib import Path
 
-from platformdirs import user_cache_path
+from platformdirs import user_cache_path, user_state_path
 
 _APPLICATION = "nm_lsp"
 
@@ -14,6 +14,11 @@ _APPLICATION = "nm_lsp"
 def cache_root() -> Path:
     """The folder of all caches; it need not exist yet."""
     return user_cache_path(_APPLICATION, appauthor=False)
+
+
+def state_root() -> Path:
+    """The folder of all backups, and of stores whose repository is read-only."""
+    return user_state_path(_APPLICATION, appauthor=False)
 
 
 def index_folder(folder: Path) -> Path:

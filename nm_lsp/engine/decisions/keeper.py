@@ -1,0 +1,200 @@
+"""The decision store of one repository, opened when there is something to read or write, and the fold of its events.
+
+Reading a repository that has no decisions creates nothing. The fold is held in memory and refreshed when the store's
+stamp moves, whoever wrote, so that no request runs a query to know what people decided.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nm_lsp.base.errors import Refused, StoreProblem
+from nm_lsp.decisions.events import Event
+from nm_lsp.decisions.fold import Memory
+from nm_lsp.decisions.model import DecisionId
+from nm_lsp.storage.decisions import Appended, DecisionStore
+from nm_lsp.storage.recovery import Recovery, StoreLost
+from nm_lsp.storage.times import utc_text
+
+STORE_FOLDER = Path(".neuralmind", "lsp")
+_IGNORE_FILE = ".gitignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The fold of all events up to `revision`. Never changed: a newer one replaces it."""
+
+    revision: int
+    memory: Memory
+
+
+_EMPTY = Held(0, Memory())
+
+
+class Keeper:
+    """Thread-safe; writes take turns. `clock` is Unix time in seconds."""
+
+    def __init__(self, folder: Path, backups: Path, fallback: Path, clock: Callable[[], float]) -> None:
+        """`fallback` is where the store lies if `folder` cannot be written."""
+        self.folder = folder
+        self._backups = backups
+        self._fallback = fallback
+        self.clock = clock
+        self._lock = threading.RLock()
+        self._store: DecisionStore | None = None
+        self._stamp: tuple[int, int, int] | None = None
+        self._held = _EMPTY
+        self.lost: StoreLost | None = None
+        self.problem: StoreProblem | None = None
+
+    @property
+    def folder_in_use(self) -> Path:
+        return self._fallback if not _is_writable(self.folder) else self.folder
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def held(self) -> Held:
+        """The newest fold. A store that cannot be used leaves the last one that could be read; see `problem`."""
+        with self._lock:
+            store = self._open(create=False)
+            if store is None:
+                return self._held
+            try:
+                stamp = store.stamp()
+                if stamp != self._stamp:
+                    self._take_in(store)
+                    self._stamp = stamp
+                self.problem = None
+            except StoreProblem as problem:
+                self.problem = problem
+            return self._held
+
+    def _take_in(self, store: DecisionStore) -> None:
+        old = self._held
+        if old.revision == 0:
+            revision, memory = store.memory()
+        else:
+            changes = store.changes(old.revision)
+            revision = changes.revision
+            rewrites = [pair for event in changes.events if event.decision is None for pair in event.pairs()]
+            records = {**old.memory.records, **{record.id: record for record in changes.records}}
+            memory = Memory(records, [*old.memory.rewrites, *rewrites])
+        self._held = Held(revision, memory)
+
+    def store(self) -> DecisionStore | None:
+        """The open store, or None where there is none yet. Raises `StoreProblem` where it cannot be used."""
+        with self._lock:
+            store = self._open(create=False)
+            if store is None:
+                self._refuse_unusable()
+            return store
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        make: Callable[[Held], Iterable[Event]],
+        *,
+        expect: Mapping[DecisionId, int] | None = None,
+    ) -> Appended:
+        """Write the events that `make` derives from the newest fold, with their audit records, in one transaction.
+
+        Raises `Conflict`, `Refused`, `StoreProblem`, and what `make` raises.
+        """
+        with self._lock:
+            store = self._open(create=True)
+            if store is None:
+                self._refuse_unusable()
+                raise StoreProblem("The decision store cannot be opened.", reason="io")
+            events = list(make(self.held()))
+            now = self.clock()
+            store.back_up_if_due(now)
+            appended = store.append(events, now=now, expect=expect)
+            self.held()
+            return appended
+
+    def writable_store(self) -> DecisionStore:
+        """The open store, created if need be."""
+        with self._lock:
+            store = self._open(create=True)
+            if store is None:
+                self._refuse_unusable()
+                raise StoreProblem("The decision store cannot be opened.", reason="io")
+            return store
+
+    def now_text(self) -> str:
+        return utc_text(self.clock())
+
+    # -- opening -------------------------------------------------------------------------------------------------------
+
+    def _open(self, *, create: bool) -> DecisionStore | None:
+        if self._store is not None:
+            return self._store
+        folder = self.folder_in_use
+        exists = (folder / "memory.db").exists() or (folder / "audit.jsonl").exists() or self._backups.exists()
+        if not exists and not create:
+            return None
+        if create:
+            _prepare(folder)
+        try:
+            self._store = DecisionStore.open(folder, self._backups, self.clock())
+            self.lost = self.problem = None
+        except StoreLost as lost:
+            self.lost = self.problem = lost
+        except StoreProblem as problem:
+            self.problem = problem
+        return self._store
+
+    def _refuse_unusable(self) -> None:
+        if self.problem is not None:
+            raise self.problem
+
+    def recover(self, actor: str, face: str) -> Recovery:
+        """Put back the newest good backup and what the text copy holds beyond it. Raises `Refused` if nothing is lost."""
+        with self._lock:
+            if self._store is not None or self.lost is None:
+                raise Refused("The decision store is not lost, so there is nothing to put back.")
+            folder = self.folder_in_use
+            _prepare(folder)
+            self._store, recovery = DecisionStore.recover(folder, self._backups, self.clock(), actor=actor, face=face)
+            self.lost = self.problem = None
+            self._held, self._stamp = _EMPTY, None
+            return recovery
+
+    def close(self) -> None:
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, and keep it out of `git status` without touching anybody's own ignore file."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        ignore = folder / _IGNORE_FILE
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+    except OSError as error:
+        raise StoreProblem(f"{folder} cannot be made: {error.strerror}.", reason="read-only") from error
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether `folder`, or the nearest folder above it that exists, may be written."""
+    for place in (folder, *folder.parents):
+        if place.exists():
+            return os.access(place, os.W_OK)
+    return False
+
+
+def login_name() -> str:
+    """The system's name of whoever runs this."""
+    with contextlib.suppress(OSError, KeyError):
+        return getpass.getuser()
+    return "unknown"

@@ -1,0 +1,72 @@
+"""One repository: its decision store, shared by all work trees of it that are open in this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from nm_lsp.base.errors import GitUnavailable
+from nm_lsp.engine.decisions.keeper import STORE_FOLDER, Keeper
+from nm_lsp.git import Place
+from nm_lsp.git import Repository as GitRepository
+from nm_lsp.storage.backups import state_folder
+from nm_lsp.storage.locations import state_root
+
+
+class Repositories:
+    """All repositories of this process, each once. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._keepers: dict[Path, Keeper] = {}
+
+    def keeper(self, place: Place | None, folder: Path, git: GitRepository | None) -> Keeper:
+        """The store of the repository at `place`, or of the bare `folder` where there is no repository.
+
+        It lies in the main work tree, so that all work trees share it; for a bare repository in the first one listed.
+        """
+        identity = place.common_dir if place is not None else folder
+        with self._lock:
+            keeper = self._keepers.get(identity)
+            if keeper is None:
+                home = _home(place, folder, git)
+                backups = state_folder(state_root(), _root_commit(git), home)
+                keeper = Keeper(home / STORE_FOLDER, backups, backups / "store", self._clock)
+                self._keepers[identity] = keeper
+            return keeper
+
+    def close(self) -> None:
+        with self._lock:
+            for keeper in self._keepers.values():
+                keeper.close()
+            self._keepers.clear()
+
+
+def _home(place: Place | None, folder: Path, git: GitRepository | None) -> Path:
+    if place is None:
+        return folder
+    if not place.linked and place.work_tree is not None:
+        return place.work_tree
+    try:
+        trees = git.work_trees() if git is not None else []
+    except GitUnavailable:
+        trees = []
+    for tree in trees:
+        if not tree.bare and tree.path.is_dir():
+            return tree.path
+    return place.work_tree or folder
+
+
+def _root_commit(git: GitRepository | None) -> str | None:
+    """The repository's first commit: what a clone made anew has in common with the one that was lost."""
+    if git is None:
+        return None
+    try:
+        head = git.head().commit
+        roots = git.root_commits(head) if head else []
+    except GitUnavailable:
+        return None
+    return roots[0][:16] if roots else None

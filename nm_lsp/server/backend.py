@@ -12,7 +12,7 @@ import importlib
 import logging
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import EnvironmentProblem, NmError
 from nm_lsp.engine.documents import Document
-from nm_lsp.engine.requests import HostEvent, Nothing
+from nm_lsp.engine.requests import HostEvent, Nothing, SearchParams, SearchResult
 from nm_lsp.engine.settings import SettingProblem, Settings, resolve_settings
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,8 @@ class HostPort(Protocol):
 
     def files_changed(self, paths: Sequence[str]) -> None: ...
 
+    def search(self, params: SearchParams, cancel: Cancellation) -> SearchResult: ...
+
     def cancel_index(self, params: Nothing, cancel: Cancellation) -> Any: ...
 
 
@@ -59,6 +61,9 @@ class WorkspacePort(Protocol):
 
     def close(self) -> None: ...
 
+
+ENGINE_GRACE_S = 0.3
+"""How long the end of the process waits for a change of folders or settings that is under way."""
 
 Listener = Callable[[HostEvent], None]
 WorkspaceFactory = Callable[[Settings, Listener], WorkspacePort]
@@ -139,7 +144,11 @@ class Backend:
     ) -> None:
         settings, problems = resolve_settings(client, first_folder)
         if self._workspace is None:
-            self._workspace = self._factory(settings, self._listen)
+            workspace = self._factory(settings, self._listen)
+            if self._closing:
+                workspace.close()
+                return
+            self._workspace = workspace
         elif settings != self._settings:
             self._workspace.configure(settings)
         self._settings = settings
@@ -193,6 +202,8 @@ class Backend:
             self._engine_thread.submit(self._supervise, call, *args)
 
     def _supervise(self, call: Callable[..., object], *args: Any) -> None:
+        if self._closing:
+            return
         try:
             call(*args)
         except Exception:  # the only place that would see it: the thread's future is nobody's
@@ -228,7 +239,9 @@ class Backend:
         """Close the workspace and stop all threads. Blocks as long as the engine does (under half a second)."""
         self._closing = True
         self.executor.shutdown(wait=False, cancel_futures=True)
-        self._engine_thread.shutdown(wait=True, cancel_futures=True)
+        # What is queued sees `_closing` and does nothing; a start of the engine that is under way is not waited for.
+        wait([self._engine_thread.submit(int)], ENGINE_GRACE_S)
+        self._engine_thread.shutdown(wait=False, cancel_futures=True)
         if self._workspace is not None:
             self._workspace.close()
             self._workspace = None

@@ -17,7 +17,7 @@ from pygls.lsp.server import LanguageServer
 
 from nm_lsp.engine.requests import Notice
 from nm_lsp.engine.settings import SettingProblem
-from nm_lsp.server import dispatch, lifecycle
+from nm_lsp.server import code_actions, dispatch, hover, lifecycle, symbols
 from nm_lsp.server.backend import Backend, HostPort
 from nm_lsp.server.client import ClientProfile, read_profile
 from nm_lsp.server.documents import Documents
@@ -29,6 +29,10 @@ log = logging.getLogger(__name__)
 
 ASK_TIMEOUT_S = 30.0
 """How long a request of ours to the client may take before we go on without its answer."""
+
+
+FEATURES = (dispatch, lifecycle, symbols, hover, code_actions)
+"""One file per feature; each has `register(server)`, which names the methods it answers."""
 
 
 class NmServer(LanguageServer):
@@ -65,8 +69,8 @@ class NmServer(LanguageServer):
         self._start_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         backend.subscribe(self.reporter.handle)
-        dispatch.register(self)
-        lifecycle.register(self)
+        for feature in FEATURES:
+            feature.register(self)
 
     # -- called by the protocol -----------------------------------------------------------------------------------
 

@@ -91,14 +91,18 @@ def _run(server: NmServer, root: Root, host: HostPort, command: Command, params:
     cancel.check()
     result = getattr(host, command.method)(params, cancel)
     cancel.check()
-    places = FolderPlaces(
+    return RawJson(_dump(encode(result, places_of(server, root, host))))
+
+
+def places_of(server: NmServer, root: Root, host: HostPort) -> FolderPlaces:
+    """The places of one answer about `root`, as this client spells and counts them. May read files: for threads."""
+    return FolderPlaces(
         host.folder,
         server.client.encoding,
         folder_uri=root.uri,
         document_uri=lambda path: server.documents.uri_of(root, path),
         document_text=lambda path: server.documents.text_of(root, path),
     )
-    return RawJson(_dump(encode(result, places)))
 
 
 def _choose_root(server: NmServer, folder: str | None, fields: Any) -> tuple[Root, Any]:

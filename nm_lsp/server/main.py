@@ -16,6 +16,7 @@ from functools import partial
 from typing import BinaryIO, NoReturn
 
 from nm_lsp import __version__
+from nm_lsp.base.errors import EnvironmentProblem
 from nm_lsp.server.backend import Backend, WorkspaceFactory, engine_workspace
 from nm_lsp.server.connection import NmServer
 from nm_lsp.server.liveness import watch_ancestor
@@ -40,8 +41,8 @@ def serve_stdio(factory: WorkspaceFactory = engine_workspace) -> NoReturn:
 def serve_tcp(host: str, port: int, factory: WorkspaceFactory = engine_workspace) -> NoReturn:
     """Serve any number of clients on a loopback address until SIGTERM or SIGINT. Port 0 takes a free one.
 
-    Raises `InvalidInput` for an address that is not of this machine, `EnvironmentProblem` if the token cannot be kept,
-    `OSError` if the port is taken.
+    Raises `InvalidInput` for an address that is not of this machine, `EnvironmentProblem` if the port is taken or the
+    token cannot be kept.
     """
     set_up_logging()
     _leave(asyncio.run(_listen(TcpListener, "tcp", host, port, factory)))
@@ -86,7 +87,10 @@ async def _listen(
     backend = Backend(loop, factory)
     token = new_token()
     listener = listener_class(backend, partial(NmServer, version=__version__), token)
-    address, bound = await listener.start(host, port)
+    try:
+        address, bound = await listener.start(host, port)
+    except OSError as error:
+        raise EnvironmentProblem(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from error
     kept = write_token(token, bound)
     # The one thing a person needs to connect; the file is for programs.
     sys.stderr.write(f"nm-lsp listens on {scheme}://{address}:{bound}\ntoken: {token}\ntoken file: {kept}\n")

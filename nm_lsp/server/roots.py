@@ -65,9 +65,6 @@ class Roots:
             root.real = str(folder)
             root.shared = self.backend.add_folder(self, folder)
             host = await asyncio.shield(root.shared.host)
-        except asyncio.CancelledError:
-            root.host.cancel()
-            raise
         except Exception as error:  # noqa: BLE001 - handed to every request that asks for this folder
             root.host.set_exception(error)
         else:
@@ -90,7 +87,8 @@ class Roots:
         self.all.remove(root)
         if root.opening is not None:
             root.opening.cancel()
-        root.host.cancel()
+        if not root.host.done():
+            root.host.set_exception(Refused("The folder was closed."))
         if root.shared is not None and not any(other.shared is root.shared for other in self.all):
             self.backend.remove_folder(self, root.shared)
 

@@ -37,7 +37,7 @@ def encode(result: object, places: Places) -> Json:
     return encoded
 
 
-def encode_range(path: str, span: Span, places: Places) -> Json:
+def encode_range(path: str, span: Span, places: Places) -> dict[str, dict[str, int]]:
     """`span` as an LSP range in the client's unit."""
     return {
         "start": {"line": span.start_line, "character": places.column(path, span.start_line, span.start_col)},

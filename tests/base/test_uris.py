@@ -27,7 +27,9 @@ def test_u04_every_spelling_is_one_path(uri: str) -> None:
     assert path_of_uri(uri, windows=False) == "/tmp/a b/ü#%+&.py"
 
 
-@pytest.mark.parametrize("uri", ["file:///c:/a/b.py", "file:///C:/a/b.py", "file:///c%3A/a/b.py", "file:///C%3a/a/b.py"])
+@pytest.mark.parametrize(
+    "uri", ["file:///c:/a/b.py", "file:///C:/a/b.py", "file:///c%3A/a/b.py", "file:///C%3a/a/b.py"]
+)
 def test_u04_drive_letters_have_one_form(uri: str) -> None:
     """U04: `c:`, `C:` and `c%3A` are one drive."""
     assert path_of_uri(uri, windows=True) == "C:\\a\\b.py"

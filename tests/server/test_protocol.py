@@ -87,19 +87,11 @@ async def test_unknown_methods_are_answered(root: Path, method: str, params: Any
 @pytest.mark.asyncio
 async def test_a_typed_request_that_cannot_be_read_is_answered(root: Path, params: Any, said: str) -> None:
     async with local_client() as client:
-        client.server.feature("textDocument/hover")(_async_none())
         await client.start(root)
         with pytest.raises(LspError) as error:
             await client.request("textDocument/hover", params)
         assert error.value.code == -32602
         assert said in error.value.message
-
-
-def _async_none() -> Any:
-    async def handler(params: Any) -> None:
-        return None
-
-    return handler
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ term (1 for its own words, less for abbreviations). A term that every doc holds 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -31,8 +32,17 @@ class Matches:
     concept: Concept
     docs: NDArray[np.int32]
     scores: NDArray[np.float32]
-    idf: float
-    """Of the concept as a whole: log(N / number of docs that hold any of its terms); log(2N) where none does."""
+    n_live: int
+
+    @property
+    def idf(self) -> float:
+        """Of the concept as a whole: log(N / n) for n docs that hold any of its terms, half a doc where none does."""
+        return math.log(max(self.n_live, 1) / max(len(self.docs), 0.5))
+
+    @property
+    def rarity(self) -> float:
+        """log(1 + N / n): never 0, so that in a corpus of a few files a word all docs hold still counts."""
+        return math.log(1 + max(self.n_live, 1) / max(len(self.docs), 0.5))
 
     def holds(self, docs: NDArray[np.int32]) -> NDArray[np.bool_]:
         """For each of `docs`, whether the concept occurs in it."""
@@ -70,18 +80,13 @@ def keyword_scores(corpus: Corpus, concepts: Sequence[Concept], cancel: Cancella
     return KeywordScores(scores, tuple(matches))
 
 
-def inverse_document_frequency(n_docs: int, n_with_term: int) -> float:
-    """log(N / df); a term that no doc holds counts as if half a doc did."""
-    return float(np.log(max(n_docs, 1) / max(n_with_term, 0.5)))
-
-
 def _term_scores(
     corpus: Corpus, term: str, norms: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     docs, frequencies = corpus.postings(term)
     if not len(docs):
         return docs, frequencies
-    idf = np.float32(inverse_document_frequency(corpus.n_live, len(docs)))
+    idf = np.float32(math.log(corpus.n_live / len(docs)))
     tf = frequencies.astype(np.float32, copy=False)
     return docs, idf * tf * np.float32(K1 + 1) / (tf + norms[docs])
 
@@ -96,4 +101,4 @@ def _joined(concept: Concept, parts: Sequence[tuple[NDArray[np.int32], NDArray[n
         np.maximum.at(scores, inverse, np.concatenate([part[1] for part in parts]))
     else:
         docs, scores = np.zeros(0, np.int32), np.zeros(0, np.float32)
-    return Matches(concept, docs, scores, inverse_document_frequency(n_live, len(docs)))
+    return Matches(concept, docs, scores, n_live)

@@ -107,8 +107,8 @@ def search(
     boosts = synapse_boost or {}
     files = corpus.file[gathered.pool.docs].tolist()
     candidates = tuple(
-        _candidate(gathered, row, score, factor, _boost(boosts, gathered.entries[row].doc))
-        for score, row, factor in _spread(files, _ranked(gathered, boosts), limit)
+        _candidate(gathered, row, raw, factor, _boost(boosts, gathered.entries[row].doc))
+        for raw, row, factor in _spread(files, _ranked(gathered, boosts), limit)
     )
     return RankedResult(question, candidates, gathered.n_considered, 1.0)
 
@@ -216,12 +216,12 @@ def _with_named(fused: list[Fused], named: Sequence[int]) -> list[Fused]:
 
 
 def _ranked(gathered: Gathered, boosts: Mapping[int, float]) -> list[tuple[float, int]]:
-    """(score, row of the pool), best first."""
+    """(product of fused score, boost and factors; row of the pool), best first."""
     products = logarithms(gathered.evidence.values).tolist()
     scored = []
     for row, entry in enumerate(gathered.entries):
         raw = entry.score * math.exp(products[row]) * (1 + _boost(boosts, entry.doc))
-        scored.append((raw / (raw + HALF_SCORE), row))
+        scored.append((raw, row))
     nodes = gathered.pool.nodes
     return sorted(scored, key=lambda pair: (-pair[0], nodes[pair[1]].path, nodes[pair[1]].span.start_byte, pair[1]))
 
@@ -249,7 +249,7 @@ def _spread(
         yield best, row, best_factor
 
 
-def _candidate(gathered: Gathered, row: int, score: float, spread: float, boost: float) -> Candidate:
+def _candidate(gathered: Gathered, row: int, raw: float, spread: float, boost: float) -> Candidate:
     entry, evidence = gathered.entries[row], gathered.evidence
     keyword_rank, vector_rank = entry.ranks
     cosine = float(gathered.pool.cosines[row])
@@ -265,7 +265,7 @@ def _candidate(gathered: Gathered, row: int, score: float, spread: float, boost:
         fused=entry.score,
         synapse_boost=boost,
         adjustments=adjustments if spread == 1 else (*adjustments, (LISTED, spread)),
-        score=score,
+        score=raw / (raw + HALF_SCORE),
         matched=tuple(
             evidence.concepts[number].word for number in np.argsort(-evidence.shares, kind="stable") if held[number]
         ),

@@ -1,91 +1,67 @@
-"""What a hit shows of itself: signature, first line of documentation, and the lines that answer the question.
+"""The text shown for a hit: signature, first line of documentation, and the lines that answer the question best.
 
-Never more than `MAX_TOKENS`, however long the lines are.
+At most `MAX_TOKENS` by the counter given, whatever the source looks like. Works on the text of one definition; where
+that text comes from (disk or an unsaved buffer) is the caller's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from nm_lsp.graph.model import Node, NodeKind
-from nm_lsp.search.tokens import question_terms, stems_of
+from nm_lsp.search.embedding_text import first_sentences
+from nm_lsp.search.question import Question
+from nm_lsp.search.token_count import TokenCount, cut_to
+from nm_lsp.search.tokens import word_terms, words_of
 
 MAX_TOKENS: Final = 100
-MAX_LINES: Final = 4
+MAX_SIGNATURE: Final = 45
+"""Tokens of the signature, so that a long one leaves room for what it does."""
+MAX_DOC: Final = 160
+"""Characters of documentation."""
 MAX_LINE: Final = 160
-_MAX_SCANNED: Final = 400
-"""Lines of a definition that are looked at; longer ones are data."""
-
-TokenCounter = Callable[[str], int]
-"""What a text costs: max(word pieces, characters / 4), or characters / 3 without a tokenizer."""
+MAX_LINES_READ: Final = 600
+MIN_WORDS_MATCHED: Final = 1
 
 
-def snippet(node: Node, text: str | None, query: str, count: TokenCounter, limit: int = MAX_TOKENS) -> str:
-    """At most `limit` tokens about `node`. `text` is the file's text that its span belongs to; without it no lines."""
-    head = [node.signature or node.name]
-    doc = node.doc.strip().split("\n", 1)[0].strip()
-    if doc:
+def snippet(node: Node, body: str, question: Question, count: TokenCount, limit: int = MAX_TOKENS) -> str:
+    """Text of a hit. `body` is the source of the node's span, or "" where it cannot be read."""
+    head = [cut_to(node.signature or node.name, min(MAX_SIGNATURE, limit), count)]
+    doc = first_sentences(node.doc, MAX_DOC)
+    if doc and node.kind is not NodeKind.SECTION:
         head.append(doc)
-    kept = _fit(head, count, limit)
-    if text is None or len(kept) < len(head):
-        return "\n".join(kept)
-    for line in _best_lines(node, text, query, head):
-        longer = [*kept, line]
-        if count("\n".join(longer)) > limit:
-            break
-        kept = longer
-    return "\n".join(kept)
+    chosen: list[tuple[int, str]] = []
+    text = "\n".join(head)
+    if count(text) > limit:
+        return cut_to(text, limit, count)
+    for row, line in _best_lines(node, body, question):
+        trial = sorted([*chosen, (row, line)])
+        longer = "\n".join([*head, *(kept for _, kept in trial)])
+        if count(longer) <= limit:
+            chosen, text = trial, longer
+    return text
 
 
-def _fit(lines: list[str], count: TokenCounter, limit: int) -> list[str]:
-    """The first lines that fit; a first line that is too long alone is cut at a word."""
-    kept: list[str] = []
-    for line in lines:
-        if count("\n".join([*kept, line])) <= limit:
-            kept.append(line)
-            continue
-        room = limit - count("\n".join(kept)) if kept else limit
-        cut = _cut(line, count, room - 2)
-        if cut:
-            kept.append(cut)
-        break
-    return kept
-
-
-def _cut(line: str, count: TokenCounter, room: int) -> str:
-    low, high = 0, min(len(line), room * 4)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(line[:middle]) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    cut = line[:low].rsplit(" ", 1)[0] if low < len(line) else line
-    return cut + " …" if cut else ""
-
-
-def _best_lines(node: Node, text: str, query: str, shown: list[str]) -> list[str]:
-    """Up to `MAX_LINES` lines of the definition that hold most of the question's words, in their order."""
-    lines = _lines_of(node, text)
-    wanted = set(question_terms(query))
-    seen = {line.strip() for line in shown}
-    doc_lines = {line.strip() for line in node.doc.split("\n")}
+def _best_lines(node: Node, body: str, question: Question) -> list[tuple[int, str]]:
+    """(row, line) that hold words of the question, best first, without signature and documentation."""
+    wanted = {term: weight for concept in question.concepts for term, weight in concept.terms}
+    shown = set(words_of(node.signature)) | set(words_of(first_sentences(node.doc, MAX_DOC)))
+    documentation = {line.strip() for line in node.doc.split("\n")}
+    lines = body.split("\n", MAX_LINES_READ)[:MAX_LINES_READ]
     scored = []
-    for row, line in enumerate(lines[:_MAX_SCANNED]):
-        bare = line.strip()
-        if len(bare) < 3 or bare in seen or bare.strip("\"'#/* ") in doc_lines:
+    for row, line in enumerate(lines):
+        stripped = line.strip()
+        if not stripped or (node.kind is not NodeKind.SECTION and _marked_off(stripped) in documentation):
             continue
-        n_hits = len(stems_of(bare) & wanted)
-        if n_hits or (node.kind is NodeKind.SECTION and row > 0):
-            scored.append((-n_hits, row, bare[:MAX_LINE]))
-    best = sorted(scored)[:MAX_LINES]
-    return [line for _, _, line in sorted(best, key=lambda item: item[1])]
+        words = words_of(stripped)
+        found = {term for word in words for term in word_terms(word) if term in wanted}
+        if len(found) < MIN_WORDS_MATCHED or shown.issuperset(words):
+            continue
+        scored.append((sum(wanted[term] for term in found), row, stripped[:MAX_LINE]))
+    scored.sort(key=lambda entry: (-entry[0], entry[1]))
+    return [(row, line) for _, row, line in scored[:12]]
 
 
-def _lines_of(node: Node, text: str) -> list[str]:
-    """The lines of the node after the one its name is in."""
-    first, last = node.name_span.end_line + 1, node.span.end_line + 1
-    if node.kind is NodeKind.MODULE:
-        first = node.span.start_line
-    return text.split("\n")[first : min(last, first + _MAX_SCANNED)]
+def _marked_off(line: str) -> str:
+    """A line of a comment without its marks, as documentation keeps it."""
+    return line.lstrip("/*#!\"' ").removesuffix("*/").rstrip("\"' ")

@@ -13,7 +13,7 @@ _STAR = re.compile(r"^[ \t]*\*(?!/)[ \t]?", re.MULTILINE)
 _STRING = re.compile(r"^[a-zA-Z]*(\"\"\"|'''|\"|')(.*?)(?:\1)?$", re.DOTALL)
 # What a comment says to tools and interpreters, which makes it part of the code.
 _DIRECTIVE = re.compile(
-    rb"#!|\bgo:[a-z]+|//\s*\+build|\btype:|\bnoqa\b|\beslint-|\bpragma\b|coding[:=]|\bfrozen_string_literal:|@ts-|"
+    rb"#!|\bgo:[a-z]+|//\s*\+build|^\W*type:|#\s*type:|\bnoqa\b|\beslint-|\bpragma\b|coding[:=]|\bfrozen_string_literal:|@ts-|"
     rb"\bmypy:|\bpylint:|\bpyright:|\bruff:|\bfmt:\s*(?:off|on|skip)|\bisort:|\bflake8:|\bshellcheck\s|\bnolint\b|"
     rb"\bprettier-ignore|\brubocop:|\bclang-format\s|\bistanbul\s|\bc8\s+ignore|\bNOLINT|@jsx|#\s*cython:|"
     rb"#\s*(?:include|cgo)\b|<reference\b"

@@ -13,8 +13,8 @@ from tree_sitter import Node as SyntaxNode
 
 from nm_lsp.base.errors import NmError
 
-# Progress callbacks a second, measured on ordinary sources on a slow machine (parser) and for queries.
-STEPS_PER_SECOND = 20_000
+# Progress steps in a second of parsing: 65,000 (Python) to 99,000 (JavaScript) were measured.
+STEPS_PER_SECOND = 60_000
 
 
 class Unparsable(NmError):

@@ -20,6 +20,7 @@ def references_of(source: Source, entries: list[Entry]) -> tuple[Reference, ...]
     """Each name once per node and kind, at its first line: how often a name is used makes no other edge."""
     data, line, builtins = source.data, source.lines.line, source.language.builtins
     references: list[Reference] = []
+    told: dict[bytes, str] = {}
     taken = {entry.name_start for entry in entries}
     taken_ends: set[int] = set()
     for capture, kind in _REFERENCE_KINDS.items():
@@ -36,9 +37,13 @@ def references_of(source: Source, entries: list[Entry]) -> tuple[Reference, ...]
                 if known:
                     continue
                 taken_ends.add(end)
-            target = data[start:end].decode("utf-8", "replace")
-            if not target.isidentifier():
-                target = _dotted(source, target)
+            written = data[start:end]
+            target = told.get(written)
+            if target is None:
+                target = written.decode("utf-8", "replace")
+                if not target.isidentifier():
+                    target = _dotted(source, target)
+                told[written] = target
             key = (entries[index].node, target)
             if kind is EdgeKind.REFERENCES and target == entries[index].name:
                 continue

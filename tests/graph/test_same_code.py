@@ -184,6 +184,8 @@ def test_reindenting_a_whole_block_is_layout_and_leaving_it_is_not() -> None:
         ("python", "x = 1\n", "x = 1  # one\n", True),
         ("python", "x = 1  # noqa\n", "x = 1\n", False),
         ("python", "x = f()  # type: int\n", "x = f()  # type: str\n", False),
+        ("python", "x = f()  # noqa # type: ignore\n", "x = f()  # noqa\n", False),
+        ("python", "# Takes the type: a text.\nx = 1\n", "x = 1\n", True),
         ("python", "#!/usr/bin/python\nx = 1\n", "#!/usr/bin/python3\nx = 1\n", False),
         ("python", "# -*- coding: utf-8 -*-\n", "# -*- coding: latin-1 -*-\n", False),
         ("python", 'def f():\n    "a"\n', 'def f():\n    "b"\n', False),

@@ -96,7 +96,9 @@ class Comparer:
             end = ends.get(task)
             relation = self._relation(end)
             states = _by_names(task, now, held.get(task), gone=end is None)
-            if not any(state.doubts for state in states):
+            # A joined commit's folder may hold files that the confirmation does not name.
+            by_names = task not in held or all(s.anchor.kind in _SINGLE for s in task.confirmation.seen)
+            if by_names and not any(state.doubts for state in states):
                 result[task] = Compared(relation, states)
             elif end is None:
                 result[task] = Compared(relation, states, self._reason(task, states, None))

@@ -406,11 +406,14 @@ class _FolderStep:
         self._away[change.path] = (fp, change.new)
 
     def _fp(self, rest: str, change: Change) -> Content | None:
-        """What was seen of a file; of one that nobody saw join, the bytes it had."""
+        """What was seen of a file; of one that nobody saw join, the bytes it had (and they stay what was seen)."""
         if rest in self._members:
             return self._members[rest]
         seen = self._seen.get(rest)
-        return seen.fp if seen is not None else change.old
+        if seen is not None:
+            return seen.fp
+        self._members[rest] = change.old
+        return change.old
 
     def _doubt(self, path: str, kind: DoubtKind, from_seen: bool) -> None:
         self._doubts = _kept(self._doubts, Doubt(self._over.newer, path, kind, from_seen, self._over.order))

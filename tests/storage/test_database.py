@@ -88,6 +88,21 @@ def test_a_foreign_database_is_refused_and_untouched(tmp_path: Path) -> None:
         assert [p.name for p in tmp_path.glob(f"{path.name}*")] == [path.name]
 
 
+def test_the_unfinished_log_of_a_foreign_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "foreign.db"
+    holder = sqlite3.connect(tmp_path / "live.db", isolation_level=None)
+    holder.execute("PRAGMA application_id = 305419896")
+    holder.execute("PRAGMA journal_mode = WAL")
+    holder.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY)")
+    for suffix in ("", "-wal"):
+        Path(f"{path}{suffix}").write_bytes((tmp_path / f"live.db{suffix}").read_bytes())
+    holder.close()
+    before = {p.name: p.read_bytes() for p in tmp_path.glob("foreign.db*")}
+    assert len(before["foreign.db-wal"]) > 0
+    assert refusal(path) == "foreign"
+    assert {p.name: p.read_bytes() for p in tmp_path.glob("foreign.db*")} == before
+
+
 def test_a_newer_database_is_refused_and_untouched(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     filled(path, THIRD)

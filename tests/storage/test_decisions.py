@@ -356,7 +356,8 @@ def test_anchors_of_the_chain(open_store: Open, event: Make, now: float) -> None
 # Redaction
 
 
-SECRET = "s3cr3t-t0ken-77"
+# One word, so that the full-text index would hold it whole.
+SECRET = "s3cr3tt0ken77"
 
 
 def test_a_redacted_text_is_nowhere_and_everything_still_verifies(
@@ -376,11 +377,12 @@ def test_a_redacted_text_is_nowhere_and_everything_still_verifies(
     assert done.n_backups == 1
     assert done.n_lines > 3
     assert done.left == ()
-    store.close()
-    holding = [p for p in tmp_path.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
-    assert holding == []
+    for _ in range(2):
+        holding = [p for p in tmp_path.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
+        assert holding == []
+        store.close()
     store = open_store()
-    assert store.search("s3cr3t")[0] == []
+    assert store.search("s3cr3tt0ken77")[0] == []
     assert [match.decision for match in store.search("so")[0]] == [ids(2)]
     assert store.records([ids(1)])[0].decision.rationale == "[redacted]"
     assert store.records([ids(1)])[0].revision == 4

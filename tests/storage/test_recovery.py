@@ -110,6 +110,10 @@ def test_a_backup_that_cannot_be_used_changes_nothing(
     bad.write_text("no database")
     with pytest.raises(StoreProblem):
         recover(backup=bad)
+    with contextlib.closing(sqlite3.connect(tmp_path / "foreign.db", isolation_level=None)) as foreign:
+        foreign.execute("CREATE TABLE decisions (id TEXT)")
+    with pytest.raises(StoreProblem, match="not a backup of ours"):
+        recover(backup=tmp_path / "foreign.db")
     with pytest.raises(NotFound):
         recover(backup=tmp_path / "none.db")
     assert (lsp / "memory.db").read_bytes() == before
@@ -346,6 +350,27 @@ def test_an_older_file_put_in_place_by_hand_is_seen_and_made_good(
     assert [finding.fault for finding in store.audit.verify().verdict.findings] == [Fault.CUT]
     assert store.replay_text() == (1, None)
     assert len(store.records()) == 2
+    assert store.audit.verify().sound
+
+
+def test_a_chain_that_parted_from_its_text_is_not_mixed_into_it(
+    open_store: Open, event: Make, now: float, lsp: Path
+) -> None:
+    store = open_store()
+    store.append([event("recorded", 1, 1)], now=now)
+    old = store.back_up(now, "day").path
+    store.append([event("recorded", 2, 2), event("recorded", 3, 3)], now=now)
+    store.close()
+    text = store.audit.text.path.read_bytes()
+    shutil.copy(old, lsp / "memory.db")
+    store = open_store()
+    store.append([event("recorded", 4, 4)], now=now)
+    assert store.audit.text.path.read_bytes() == text
+    assert {finding.fault for finding in store.audit.verify().verdict.findings} == {Fault.CUT, Fault.DIFFERENT}
+    n_replayed, stopped = store.replay_text()
+    assert n_replayed == 0
+    assert stopped is not None
+    assert store.audit.rewrite_text("Ada", "cli", now) == ["audit.jsonl.old-20260131T120000Z"]
     assert store.audit.verify().sound
 
 

@@ -27,11 +27,12 @@ from nm_lsp.engine.requests import (
 from nm_lsp.engine.settings import Settings
 from nm_lsp.engine.snapshot import Snapshot
 from nm_lsp.engine.texts import SourceTexts, TextState
-from nm_lsp.engine.tokens import token_counter
-from nm_lsp.graph.model import NodeKind
+from nm_lsp.graph.model import Node, NodeKind
+from nm_lsp.search.question import Question
 from nm_lsp.search.ranking import Candidate, RankedResult
 from nm_lsp.search.ranking import search as ranked_search
 from nm_lsp.search.snippet import snippet
+from nm_lsp.search.token_count import TokenCount
 
 MAX_QUERY = 2_000
 MAX_LIMIT = 200
@@ -106,7 +107,8 @@ def search(view: View, params: SearchParams, cancel: Cancellation) -> SearchResu
     if not 1 <= params.limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"{params.limit} is not between 1 and {MAX_LIMIT}")
     result = ranked(view, query, params.limit, cancel, kinds=_kinds(params.kinds), path=params.path)
-    hits = tuple(hit_of(view, candidate, query) for candidate in result.candidates)
+    count = view.embedder.token_count()
+    hits = tuple(hit_of(view, candidate, result.question, count) for candidate in result.candidates)
     return SearchResult(hits, partial_of(view))
 
 
@@ -120,9 +122,9 @@ def _kinds(names: Sequence[str] | None) -> list[NodeKind] | None:
     return [known[name] for name in names]
 
 
-def hit_of(view: View, candidate: Candidate, query: str) -> Hit:
+def hit_of(view: View, candidate: Candidate, question: Question, count: TokenCount) -> Hit:
     node = candidate.node
-    text = snippet(node, view.texts.read(node.path), query, token_counter(view.embedder.count_tokens))
+    text = snippet(node, body_of(view, node), question, count)
     return Hit(
         id=node.id,
         place=Place(node.path, node.span),
@@ -133,6 +135,16 @@ def hit_of(view: View, candidate: Candidate, query: str) -> Hit:
         text=text,
         ranks=Ranks(candidate.keyword_rank, candidate.vector_rank, None),
     )
+
+
+def body_of(view: View, node: Node) -> str:
+    """The source of a node's span; "" where it cannot be read as it was indexed."""
+    text = view.texts.read(node.path)
+    if text is None:
+        return ""
+    if text.isascii():
+        return text[node.span.start_byte : node.span.end_byte]
+    return text.encode("utf-8", "replace")[node.span.start_byte : node.span.end_byte].decode("utf-8", "replace")
 
 
 def partial_of(view: View) -> tuple[Missing, ...]:

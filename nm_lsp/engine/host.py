@@ -14,9 +14,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import GitUnavailable, InvalidInput, StoreProblem
+from nm_lsp.base.errors import GitUnavailable, InvalidInput, NmError, StoreProblem
 from nm_lsp.engine import answers, contexts, graphs
 from nm_lsp.engine.answers import View
+from nm_lsp.engine.decision_requests import DecisionsChanged
+from nm_lsp.engine.decisions.desk import Desk
+from nm_lsp.engine.decisions.repository import Repositories
+from nm_lsp.engine.decisions.similar import ModelNearness
+from nm_lsp.engine.decisions.worktree import WorkTree
 from nm_lsp.engine.documents import Document
 from nm_lsp.engine.overlay import Overlay
 from nm_lsp.engine.progress import BuildState
@@ -50,6 +55,7 @@ from nm_lsp.engine.settings import Settings
 from nm_lsp.engine.snapshot import Snapshot, open_snapshot
 from nm_lsp.engine.texts import SourceTexts
 from nm_lsp.git import Git, read_head
+from nm_lsp.graph.model import Span
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.segment import Segment
 from nm_lsp.storage.index_store import IndexStore, Manifest
@@ -67,6 +73,7 @@ from nm_lsp.worker.messages import (
     ToParent,
     Trouble,
 )
+from nm_lsp.worker.sources import encode_like
 
 HEAD_S = 2.0
 _GIT_TIMEOUT_S = 3.0
@@ -87,6 +94,7 @@ class Host:
         send: Callable[[ToChild], bool],
         embedder: QueryEmbedder,
         listener: Callable[[HostEvent], None],
+        repositories: Repositories,
         *,
         use_keyword: bool,
     ) -> None:
@@ -108,6 +116,16 @@ class Host:
         self._head_known: tuple[float, tuple[str | None, str | None]] = (-HEAD_S, (None, None))
         self._use_keyword = use_keyword
         self._closed = False
+        self._tree = WorkTree(folder, repositories, git=settings.git.path, revival=False, clock=time.monotonic)
+        self.decisions = Desk(
+            folder,
+            self._tree,
+            screen=self._screen_bytes,
+            spans=self._spans_of_symbol,
+            nearness=ModelNearness(embedder),
+            max_files=200,
+            on_change=lambda: listener(DecisionsChanged(str(folder))),
+        )
 
     # -- lifecycle --------------------------------------------------------------------------------------------------
 
@@ -153,6 +171,7 @@ class Host:
         self._closed = True
         self._send(CloseFolder(self.key))
         self._state.abandon()
+        self._tree.close()
 
     def receive(self, message: ToParent) -> None:
         """A message of the child, on its reader's thread."""
@@ -241,6 +260,43 @@ class Host:
     def document_text(self, path: str) -> str | None:
         """The text on the screen, or None where the file is not open."""
         return self._overlay.text(path)
+
+    # -- decisions -----------------------------------------------------------------------------------------------------
+
+    def watch_decisions(self) -> None:
+        """Look again at the decisions where HEAD moved or somebody wrote; what fails is said once, never raised."""
+        if self._closed:
+            return
+        try:
+            look = self.decisions.poll()
+        except NmError as problem:
+            self._say("decisions", f"Decisions cannot be shown: {problem.message}", problem.hint)
+            return
+        if look.git_problem is not None:
+            message = f"Nobody knows whether decisions still hold: {look.git_problem.message}"
+            self._say("git", message, look.git_problem.hint)
+        lost = self._tree.keeper.problem
+        if lost is not None:
+            self._say("decision-store", lost.message, lost.hint)
+
+    def _screen_bytes(self, path: str) -> bytes | None:
+        text = self._overlay.text(path)
+        if text is None:
+            return None
+        try:
+            disk = (self.folder / path).read_bytes()
+        except OSError:
+            disk = b""
+        return encode_like(text, disk)
+
+    def _spans_of_symbol(self, path: str, qualified_name: str) -> tuple[Span, Span] | None:
+        """Where a symbol and its name are, by the index with the screen laid over it."""
+        base = self._laid_over.snapshot if self._laid_over is not None else self._base
+        doc = base.corpus.find(f"{path}::{qualified_name}") if base is not None else None
+        if base is None or doc is None:
+            return None
+        node = base.corpus.node(doc)
+        return node.span, node.name_span
 
     # -- snapshots --------------------------------------------------------------------------------------------------
 

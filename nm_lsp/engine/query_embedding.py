@@ -13,6 +13,7 @@ from nm_lsp.engine.requests import Problem
 from nm_lsp.engine.settings import Settings
 from nm_lsp.models.tokenizer import WordPieces
 from nm_lsp.models.weights import ModelFiles, model_status
+from nm_lsp.search.token_count import TokenCount, counted_tokens, estimated_tokens
 
 _REMEMBERED = 256
 
@@ -66,14 +67,14 @@ class QueryEmbedder:
                 self._vectors.popitem(last=False)
             return vector
 
-    def count_tokens(self, text: str) -> int | None:
-        """Word pieces of `text`, or None where there is no tokenizer."""
+    def token_count(self) -> TokenCount:
+        """The cost of a text, by the model's word pieces where there is a tokenizer."""
         files = self.files
         if files is None:
-            return None
+            return estimated_tokens
         if self._words is None:
             self._words = WordPieces(files.tokenizer)
-        return self._words.count_tokens([text])[0]
+        return counted_tokens(self._words.count)
 
 
 def model_problems(embedder: QueryEmbedder, settings: Settings) -> tuple[Problem, ...]:

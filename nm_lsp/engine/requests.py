@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from nm_lsp.engine.decision_requests import DecisionsChanged
 from nm_lsp.graph.model import Span
 
 
@@ -359,4 +360,4 @@ class Notice:
     command: str | None = field(default=None)
 
 
-HostEvent = IndexProgress | IndexFinished | StatusChanged | Notice
+HostEvent = IndexProgress | IndexFinished | StatusChanged | DecisionsChanged | Notice

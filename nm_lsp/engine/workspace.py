@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from nm_lsp.engine.decisions.repository import Repositories
 from nm_lsp.engine.host import Host
 from nm_lsp.engine.query_embedding import QueryEmbedder
 from nm_lsp.engine.requests import HostEvent, Notice
@@ -16,6 +17,8 @@ from nm_lsp.worker.messages import Analysed, SegmentBuilt, ToParent
 
 FOLLOW_S = 0.5
 """How often a folder whose index another process writes is looked at."""
+HEADS_S = 2.0
+"""How often the files that say where HEAD is are looked at, one `stat` each."""
 
 
 class Workspace:
@@ -26,11 +29,14 @@ class Workspace:
         self._listener = listener
         self._worker = WorkerClient(self._receive, self._restarted, self._gave_up)
         self._embedder = QueryEmbedder(enabled=settings.model.enabled)
+        self._repositories = Repositories()
         self._lock = threading.Lock()
         self._hosts: dict[int, Host] = {}
         self._next_key = 1
         self._ended = threading.Event()
-        threading.Thread(target=self._follow, name="nm-follow", daemon=True).start()
+        self._nudged = threading.Event()
+        for target, name in ((self._follow, "nm-follow"), (self._watch_heads, "nm-heads")):
+            threading.Thread(target=target, name=name, daemon=True).start()
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -52,9 +58,11 @@ class Workspace:
                 self._worker.send,
                 self._embedder,
                 self._listener,
+                self._repositories,
                 use_keyword=read_environment(os.environ).bm25,
             )
             self._hosts = {**self._hosts, key: host}
+        self._nudged.set()
         host.refresh()
         host.start()
         return host
@@ -81,8 +89,10 @@ class Workspace:
 
     def close(self) -> None:
         self._ended.set()
+        self._nudged.set()
         for host in self.hosts:
             host.close()
+        self._repositories.close()
         self._worker.close()
 
     # -- the child --------------------------------------------------------------------------------------------------
@@ -109,3 +119,13 @@ class Workspace:
         while not self._ended.wait(FOLLOW_S):
             for host in self.hosts:
                 host.refresh()
+
+    def _watch_heads(self) -> None:
+        """Decisions are looked at again when a HEAD moves, without any event from a client."""
+        while True:
+            for host in self.hosts:
+                host.watch_decisions()
+            if self._nudged.wait(HEADS_S):
+                self._nudged.clear()
+            if self._ended.is_set():
+                return

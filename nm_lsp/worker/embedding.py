@@ -25,7 +25,7 @@ from nm_lsp.search.roles import Role, role_of
 from nm_lsp.storage.vectors import VectorCache
 
 CACHE_BLOCK = 4_096
-TEXT_BLOCK = 64
+TEXT_BLOCK = 256
 PUBLISH_S = 3.0
 """Computed vectors are handed on at least this often."""
 

@@ -31,10 +31,10 @@ ALWAYS_EXCLUDED = (".git/", ".neuralmind/")
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
 
@@ -186,23 +186,38 @@ def decode(data: bytes) -> str:
 
     Raises `Unreadable` for binary content and for a cookie that names an encoding nobody knows.
     """
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            try:
-                return data[len(mark) :].decode() if encoding == "utf-8" else data.decode(encoding)
-            except UnicodeDecodeError as error:
-                raise Unreadable(f"it begins as {encoding.upper()} but is not: {error.reason}") from error
-    if b"\0" in data:
+    mark, encoding = encoding_of(data)
+    if not mark and b"\0" in data:
         raise Unreadable("it is binary")
     try:
-        return data.decode()
+        return data[len(mark) :].decode(encoding, "strict" if mark else "replace")
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"it begins as {encoding.upper()} but is not: {error.reason}") from error
+    except LookupError as error:
+        raise Unreadable(f"it says that its encoding is {encoding}, which is not known") from error
+
+
+def encoding_of(data: bytes) -> tuple[bytes, str]:
+    """The byte-order mark (or nothing) and the encoding of a source file, as `decode` takes them."""
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return mark, encoding
+    try:
+        data.decode()
     except UnicodeDecodeError:
         pass
+    else:
+        return b"", "utf-8"
     for line in data.split(b"\n", 2)[:2]:
         if found := _COOKIE.match(line):
-            name = found[1].decode("ascii", "replace")
-            try:
-                return data.decode(name, "replace")
-            except LookupError as error:
-                raise Unreadable(f"it says that its encoding is {name}, which is not known") from error
-    return data.decode("cp1252", "replace")
+            return b"", found[1].decode("ascii", "replace")
+    return b"", "cp1252"
+
+
+def encode_like(text: str, disk: bytes) -> bytes:
+    """The bytes that saving `text` over a file with the content `disk` would write."""
+    mark, encoding = encoding_of(disk)
+    try:
+        return mark + text.removeprefix("\ufeff").encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        return text.encode("utf-8", "surrogatepass")

@@ -246,7 +246,6 @@ class NmProtocol(LanguageServerProtocol):
             future.cancel()
         for waiting in list(self._outgoing.values()):
             waiting.cancel()
-        self._outgoing.clear()
 
     # -- out ----------------------------------------------------------------------------------------------------
 
@@ -311,13 +310,19 @@ class NmProtocol(LanguageServerProtocol):
         future = super().send_request(method, params, callback, msg_id)
         for key in [key for key, value in self._request_futures.items() if value is future]:
             self._outgoing[key] = self._request_futures.pop(key)
+            # Given up on, it is forgotten: an answer that comes after all is one to nothing.
+            future.add_done_callback(partial(self._forget_request, key))
         return future
 
+    def _forget_request(self, msg_id: str | int, _future: Future[Any]) -> None:
+        self._outgoing.pop(msg_id, None)
+        self._result_types.pop(msg_id, None)
+
     def _handle_response(self, msg_id: Any, result: Any | None = None, error: Any | None = None) -> None:
-        cls = self._result_types.pop(msg_id, None) if isinstance(msg_id, str | int) else None
-        future = self._outgoing.pop(msg_id, None) if isinstance(msg_id, str | int) else None
-        if future is None or not future.set_running_or_notify_cancel():
+        future = self._outgoing.get(msg_id) if isinstance(msg_id, str | int) else None
+        if future is None:
             return
+        cls = self._result_types.get(msg_id)
         if error is not None:
             shown = error if isinstance(error, dict) else {}
             code = shown.get("code")

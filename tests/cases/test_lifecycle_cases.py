@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,9 @@ child = subprocess.Popen(sys.argv[3:], stdin=held, stdout=out, stderr=quiet, pas
 print(child.pid, flush=True)
 time.sleep(60)
 """
+
+
+FRAMES = re.compile(rb"Content-Length: \d+\r\n\r\n")
 
 
 def frame(message: dict[str, Any]) -> bytes:
@@ -182,6 +186,25 @@ def test_l06_shutdown_amid_work_is_clean(root: Path, process_client: Start) -> N
         assert client.errors == b""
         answered = [message["id"] for message in client.messages if "method" not in message]
         assert sorted(answered) == [1, *numbers]
+
+
+def test_l06_a_client_that_reads_late_gets_every_answer(root: Path) -> None:
+    """L06: answers larger than the pipe, still unread when exit comes, are written before the process ends."""
+    server = subprocess.Popen(FAKE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
+    assert server.stdin is not None
+    with server:
+        server.stdin.write(frame({"id": 0, "method": "initialize", "params": initialize_params(root, None, None)}))
+        server.stdin.write(frame({"method": "initialized", "params": {}}))
+        for number in range(1, 21):
+            server.stdin.write(frame({"id": number, "method": "neuralmind/graph.export", "params": {}}))
+        server.stdin.flush()
+        time.sleep(1.5)  # the answers fill the pipe meanwhile; a slow machine only makes the test weaker
+        server.stdin.write(frame({"id": 21, "method": "shutdown"}) + frame({"method": "exit"}))
+        server.stdin.flush()
+        time.sleep(0.3)
+        output, _ = server.communicate(timeout=5)
+    ids = [json.loads(part)["id"] for part in FRAMES.split(output)[1:]]
+    assert sorted(ids) == list(range(22))
 
 
 def test_l09_nothing_but_frames_on_standard_output(root: Path, process_client: Start) -> None:

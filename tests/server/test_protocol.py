@@ -6,14 +6,17 @@ import asyncio
 import gc
 import inspect
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsp_harness import FULL, LspError, local_client
+from pygls.exceptions import JsonRpcInternalError
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import JsonRPCProtocol
 
+from nm_lsp.server import connection, faults
 from nm_lsp.server.protocol import NmProtocol
 
 
@@ -208,6 +211,22 @@ async def test_p05_answers_that_come_late_twice_or_for_nothing_are_harmless(
 
 
 @pytest.mark.asyncio
+async def test_p05_an_answer_after_we_stopped_waiting_is_harmless(
+    root: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P05: a request of ours that timed out is forgotten, and its late answer changes nothing."""
+    monkeypatch.setattr(connection, "ASK_TIMEOUT_S", 0.01)
+    async with local_client() as client:
+        await client.start(root, capabilities=FULL)
+        asked = await client.seen(lambda message: message.get("method") == "client/registerCapability")
+        await client.until(lambda: not client.server.protocol._outgoing)
+        client.receive({"id": asked["id"], "result": None})
+        client.receive({"id": asked["id"], "error": {"code": 1, "message": "x"}})
+        assert (await client.request("neuralmind/status", {}))["ready"]
+        assert [record for record in caplog.records if record.levelname in {"ERROR", "CRITICAL"}] == []
+
+
+@pytest.mark.asyncio
 async def test_an_answer_never_counts_as_one_to_a_request_of_the_client(root: Path) -> None:
     async with local_client() as client:
         await client.start(root)
@@ -221,7 +240,10 @@ async def test_an_answer_never_counts_as_one_to_a_request_of_the_client(root: Pa
 @pytest.mark.asyncio
 async def test_nothing_is_left_behind_by_notifications_and_requests(root: Path) -> None:
     async with local_client() as client:
-        await client.start(root)
+        await client.start(root, capabilities=FULL)
+        await client.seen(lambda message: message.get("method") == "client/registerCapability")
+        await client.request("neuralmind/search", {"query": "index"})
+        client.server.protocol.cancel_all()
         uri = (root / "gov.py").as_uri()
         client.open(uri, "x")
         for _ in range(50):
@@ -279,6 +301,15 @@ async def test_a_result_without_json_form_is_still_an_answer(root: Path) -> None
         await asyncio.sleep(0)
         assert answer["error"]["code"] == -32603
         assert len(client.answers(number)) == 1
+
+
+def test_no_traceback_leaves_even_in_an_error_of_the_library() -> None:
+    try:
+        raise ZeroDivisionError
+    except ZeroDivisionError:
+        error = JsonRpcInternalError.of(sys.exc_info())
+    assert error.data
+    assert faults.to_json_rpc(error).data is None
 
 
 @pytest.mark.asyncio

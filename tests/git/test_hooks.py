@@ -1,4 +1,4 @@
-"""Our git hooks against real repositories and real shells: what they note, what they leave alone, what they give back."""
+"""Our git hooks against real repositories and real shells: what they note, leave alone and give back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def snapshot(folder: Path) -> Snapshot:
     for path in sorted(folder.rglob("*")):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
         if path.is_symlink():
-            found[name] = ("link", 0, os.readlink(path).encode())
+            found[name] = ("link", 0, os.fsencode(path.readlink()))
         elif path.is_dir():
             found[name] = ("folder", stat.S_IMODE(mode), b"")
         else:
@@ -59,7 +59,7 @@ def repo(sandbox: Sandbox) -> Sandbox:
     return sandbox
 
 
-# -- what they note ------------------------------------------------------------------------------------------------------
+# -- what they note --------------------------------------------------------------------------------------------------
 
 
 def test_every_event_leaves_one_line_and_nothing_else(repo: Sandbox) -> None:
@@ -183,7 +183,7 @@ def test_submodule(repo: Sandbox, tmp_path: Path) -> None:
     assert noted(repo.root / ".git") == []
 
 
-# -- hooks that were there -----------------------------------------------------------------------------------------------
+# -- hooks that were there -------------------------------------------------------------------------------------------
 
 SCRIPTS = {
     "falls through": "#!/bin/sh\necho old \"$@\"\ncat\n",
@@ -192,7 +192,7 @@ SCRIPTS = {
     "exits early": "#!/bin/bash\ncat\nexit 4\necho never\n",
     "flags": "#!/bin/sh -eu\nfalse || echo \"${1-}\"\ncat\nfalse\n",
     "python": "#!/usr/bin/env python3\nimport sys\nprint(sys.argv[1:], sys.stdin.read())\nsys.exit(5)\n",
-    "polyglot": "#!/bin/sh\n''':'\nexec python3 \"$0\" \"$@\"\n'''\nimport sys\nprint(sys.argv[1:], sys.stdin.read())\n",
+    "polyglot": "#!/bin/sh\n''':'\nexec python3 \"$0\" \"$@\"\n'''\nimport sys\nprint(sys.stdin.read())\n",
     "reads itself": "#!/bin/sh\ntail -n 1 \"$0\"\ncat\nexit 6\ndata\n",
     "no interpreter line": "echo old \"$@\"\ncat\n",
     "carriage returns": "#!/bin/sh\nbroken\r\n",
@@ -299,7 +299,7 @@ def test_pre_commit_installed_over_ours_still_runs_it(repo: Sandbox) -> None:
     assert "pre-commit" in path.read_text()
 
 
-# -- core.hooksPath ------------------------------------------------------------------------------------------------------
+# -- core.hooksPath --------------------------------------------------------------------------------------------------
 
 
 def test_tracked_folder_is_written_on_force_alone(repo: Sandbox) -> None:
@@ -322,7 +322,8 @@ def test_husky(repo: Sandbox, absolute: bool) -> None:
     inner = repo.root / ".husky/_"
     put(
         inner / "h",
-        '#!/usr/bin/env sh\nn=$(basename "$0")\ns=$(dirname "$(dirname "$0")")/$n\n[ ! -f "$s" ] && exit 0\nsh -e "$s" "$@"\n',
+        '#!/usr/bin/env sh\nn=$(basename "$0")\ns=$(dirname "$(dirname "$0")")/$n\n'
+        '[ ! -f "$s" ] && exit 0\nsh -e "$s" "$@"\n',
     )
     put(inner / ".gitignore", "*")
     for hook in HOOKS:
@@ -376,7 +377,7 @@ def test_a_linked_hooks_folder_is_judged_by_where_it_leads(repo: Sandbox, tmp_pa
         hooks.install(repo.root)
 
 
-# -- status ----------------------------------------------------------------------------------------------------------------
+# -- status ----------------------------------------------------------------------------------------------------------
 
 
 def test_status_tells_the_truth_per_hook(repo: Sandbox) -> None:
@@ -411,7 +412,7 @@ def test_an_inherited_repository_is_not_touched(repo: Sandbox, tmp_path: Path, m
     assert snapshot(other.root) == before
 
 
-# -- the log ---------------------------------------------------------------------------------------------------------------
+# -- the log ---------------------------------------------------------------------------------------------------------
 
 OLD, NEW, NEWER = "a" * 40, "b" * 40, "c" * 40
 
@@ -439,8 +440,11 @@ def test_an_unfinished_line_is_read_when_it_is_finished(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_not_ours_are_passed_over(tmp_path: Path) -> None:
-    wrong = ["", "2 0 post-commit - - -", "1 x post-commit - - -", "1 0 pre-push - - -", "\0\0\0", f"1 0 post-rewrite - - - amend {OLD}",
-             f"1 0 post-rewrite - - - amend {OLD} {OLD}", "1 0 post-rewrite - - - amend --all HEAD"]  # fmt: skip
+    wrong = [
+        "", "2 0 post-commit - - -", "1 x post-commit - - -", "1 0 pre-push - - -", "\0\0\0",
+        f"1 0 post-rewrite - - - amend {OLD}", f"1 0 post-rewrite - - - amend {OLD} {OLD}",
+        "1 0 post-rewrite - - - amend --all HEAD",
+    ]  # fmt: skip
     note(tmp_path, "\n".join(wrong) + "\n" + pair(OLD, NEW))
     assert [p for line in read_log(tmp_path)[0] if (p := line.pair())] == [(OLD, NEW)]
 
@@ -465,7 +469,7 @@ def test_an_unread_log_is_not_rolled(tmp_path: Path) -> None:
     assert not roll_if_large(tmp_path, offset, limit=10)
 
 
-# -- the text --------------------------------------------------------------------------------------------------------------
+# -- the text --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [b"#!/bin/sh\n", b"#!/bin/sh\nx", b"#!/usr/bin/env bash\n\n\n", b"x\ny"])

@@ -28,6 +28,8 @@ from nm_lsp.engine.decision_requests import (
     Caller,
     DecisionResult,
     DecisionRow,
+    DecisionSearchParams,
+    DecisionSearchResult,
     DecisionsResult,
     DiffParams,
     DiffResult,
@@ -59,6 +61,7 @@ from nm_lsp.engine.decisions.code import Grammars
 from nm_lsp.engine.decisions.keeper import Held
 from nm_lsp.engine.decisions.marks import Placement, at_risk, risk_marks, stale_marks
 from nm_lsp.engine.decisions.rows import Describer
+from nm_lsp.engine.decisions.searching import DecisionSearch
 from nm_lsp.engine.decisions.sightings import ScreenBytes
 from nm_lsp.engine.decisions.similar import Nearness, similar_to
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
@@ -86,6 +89,7 @@ class Desk:
         self._screen = screen
         self._spans = spans
         self._nearness = nearness
+        self._search = DecisionSearch(tree, nearness)
         self._max_files = max_files
         self._on_change = on_change
         self._lock = threading.Lock()
@@ -297,6 +301,9 @@ class Desk:
 
     def get(self, params: GetParams, cancel: Cancellation, caller: Caller) -> GetResult:
         return views.get(self.tree, self._fresh(cancel), self.prefix, params)
+
+    def search(self, params: DecisionSearchParams, cancel: Cancellation, caller: Caller) -> DecisionSearchResult:
+        return self._search.search(self._fresh(cancel), self.prefix, params, cancel)
 
     def timeline(self, params: TimelineParams, cancel: Cancellation, caller: Caller) -> ListResult:
         return views.timeline(self.tree, self._fresh(cancel), self.prefix, params)

@@ -263,6 +263,11 @@ class Host:
 
     # -- decisions -----------------------------------------------------------------------------------------------------
 
+    @property
+    def repository_root(self) -> Path:
+        """The root of the work tree that the folder lies in; the folder itself where there is no repository."""
+        return self._tree.root
+
     def watch_decisions(self) -> None:
         """Look again at the decisions where HEAD moved or somebody wrote; what fails is said once, never raised."""
         if self._closed:

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
 from nm_lsp.base.uris import path_of_uri
+from nm_lsp.engine.decision_requests import Caller
 from nm_lsp.engine.requests import Phase, Problem, Progress, StatusResult
 from nm_lsp.server.backend import HostPort
 from nm_lsp.server.protocol import RawJson
 from nm_lsp.server.roots import Root
-from nm_lsp.wire.commands import BY_NAME, COMMANDS, METHOD_PREFIX, Command
+from nm_lsp.wire.command import Command
+from nm_lsp.wire.commands import BY_NAME, COMMANDS, METHOD_PREFIX
 from nm_lsp.wire.decode import decode, describe, split_folder
 from nm_lsp.wire.encode import encode
 from nm_lsp.wire.places import FolderPlaces
@@ -89,7 +91,7 @@ async def call(server: NmServer, command: Command, data: Any) -> RawJson:
 
 def _run(server: NmServer, root: Root, host: HostPort, command: Command, params: Any, cancel: Cancellation) -> RawJson:
     cancel.check()
-    result = getattr(host, command.method)(params, cancel)
+    result = command.call(host, params, cancel, Caller("lsp", server.client.name))
     cancel.check()
     return RawJson(_dump(encode(result, places_of(server, root, host))))
 
@@ -100,6 +102,7 @@ def places_of(server: NmServer, root: Root, host: HostPort) -> FolderPlaces:
         host.folder,
         server.client.encoding,
         folder_uri=root.uri,
+        repository=host.repository_root,
         document_uri=lambda path: server.documents.uri_of(root, path),
         document_text=lambda path: server.documents.text_of(root, path),
     )
@@ -183,7 +186,8 @@ def _pieces(value: Any, depth: int) -> Iterator[str]:
         yield "}"
     elif isinstance(value, list) and len(value) > _N_ITEMS_AT_ONCE:
         for start in range(0, len(value), _N_ITEMS_AT_ONCE):
-            yield ("," if start else "[") + json.dumps(value[start : start + _N_ITEMS_AT_ONCE])[1:-1]
+            yield ("," if start else "[") + json.dumps(value[start : start + _N_ITEMS_AT_ONCE], allow_nan=False)[1:-1]
         yield "]"
     else:
-        yield json.dumps(value)
+        # NaN has no JSON form: an error is better than a frame the client cannot read.
+        yield json.dumps(value, allow_nan=False)

@@ -7,22 +7,11 @@ call is a new row plus a method of the host; a test holds the rows against the h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from nm_lsp.engine import requests as r
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """`name` has no prefix ("index.rebuild"); `method` is called as `host.method(params, cancel)` and may block."""
-
-    name: str
-    params: type
-    result: type
-    method: str
-    title: str
-    doc: str
+from nm_lsp.wire.command import Command
+from nm_lsp.wire.decision_commands import DECISION_COMMANDS
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -114,6 +103,7 @@ COMMANDS: tuple[Command, ...] = (
         "Validate a code graph",
         "Checks a graph.json, or the folder's own graph, against the contract.",
     ),
+    *DECISION_COMMANDS,
 )
 
 BY_NAME: Mapping[str, Command] = MappingProxyType({command.name: command for command in COMMANDS})

@@ -1,6 +1,6 @@
 """Results → JSON.
 
-camelCase; a `Place` becomes `uri`, `path` and `range` beside its neighbours; `folder` becomes the folder's URI; an
+camelCase; a `Place` becomes `uri`, `path` and `range` beside its neighbours; a `repo_path` gets a `uri` beside it; `folder` becomes the folder's URI; an
 enum its value; a field whose default is None is left out while it is None, every other None is null. A `dict` is
 taken as JSON already and passed on unread, so a large graph costs nothing here.
 """
@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from nm_lsp.engine.decision_requests import DecisionRow
 from nm_lsp.engine.requests import Place
 from nm_lsp.graph.model import Span
 from nm_lsp.wire.naming import wire_fields
@@ -25,6 +26,8 @@ class Places(Protocol):
     def folder_uri(self) -> str: ...
 
     def uri(self, path: str) -> str: ...
+
+    def repository_uri(self, repo_path: str) -> str: ...
 
     def column(self, path: str, line: int, byte_column: int) -> int: ...
 
@@ -69,10 +72,14 @@ def _object(value: object, places: Places) -> Json:
         part = getattr(value, field.name)
         if isinstance(part, Place):
             encoded.update(_place(part, places))
+        elif isinstance(part, DecisionRow) and field.name == "row":
+            encoded.update(_object(part, places))
         elif field.name == "folder" and isinstance(part, str):
             encoded["folder"] = places.folder_uri()
         elif part is not None or field.default is not None:
             encoded[field.wire_name] = _value(part, places)
+        if field.name == "repo_path" and isinstance(part, str):
+            encoded["uri"] = places.repository_uri(part)
     return encoded
 
 

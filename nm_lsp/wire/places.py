@@ -28,12 +28,14 @@ class FolderPlaces:
         encoding: PositionEncoding = PositionEncoding.UTF16,
         *,
         folder_uri: str | None = None,
+        repository: Path | None = None,
         document_uri: Callable[[str], str | None] = lambda _path: None,
         document_text: Callable[[str], str | None] = lambda _path: None,
     ) -> None:
         self._folder = folder
         self._encoding = encoding
         self._folder_uri = folder_uri or uri_of_path(folder)
+        self._repository = repository or folder
         self._document_uri = document_uri
         self._document_text = document_text
         self._lines: dict[str, list[str]] = {}
@@ -43,6 +45,13 @@ class FolderPlaces:
 
     def uri(self, path: str) -> str:
         return self._document_uri(path) or child_uri(self._folder_uri, path)
+
+    def repository_uri(self, repo_path: str) -> str:
+        """Of a path relative to the repository, in the client's spelling where it lies in the folder."""
+        absolute = self._repository / repo_path
+        if absolute.is_relative_to(self._folder):
+            return self.uri(absolute.relative_to(self._folder).as_posix())
+        return uri_of_path(absolute)
 
     def column(self, path: str, line: int, byte_column: int) -> int:
         if byte_column == 0 or self._encoding is PositionEncoding.UTF8:

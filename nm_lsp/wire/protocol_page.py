@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from nm_lsp.engine.requests import Place
-from nm_lsp.engine.settings import settings_markdown
-from nm_lsp.wire.commands import COMMANDS, DEFAULT_COMMAND_PREFIX, METHOD_PREFIX, Command
+from nm_lsp.engine.settings import CONFIG_FILE, SECTION, settings_markdown
+from nm_lsp.wire.command import Command
+from nm_lsp.wire.commands import COMMANDS, DEFAULT_COMMAND_PREFIX, METHOD_PREFIX
 from nm_lsp.wire.decode import BOUNDS, MAX_ITEMS, MAX_TEXT_CHARS
 from nm_lsp.wire.naming import is_enum, plain_type, union_members, wire_fields
 
@@ -41,6 +42,10 @@ same answer. `initializationOptions.commandPrefix` changes the prefix of the com
 | `settings` | object | the settings below |
 | `token` | string | needed on TCP, and on WebSocket where no header carries it; printed on the server's standard error |
 | `diagnostics` | `"push"` or `"pull"` | how diagnostics travel; push by default |
+
+Settings come from the client (`initializationOptions.settings`, or section `{SECTION}` of its configuration), then from
+`{CONFIG_FILE.as_posix()}` of the first open folder, then from the defaults. A server with several clients uses
+the settings it was given last.
 
 ## Notifications to the client
 

@@ -16,9 +16,12 @@ from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput
 from nm_lsp.base.text import PositionEncoding
 from nm_lsp.engine import requests as r
+from nm_lsp.engine.decision_requests import Caller
+from nm_lsp.engine.decisions.desk import Desk
 from nm_lsp.engine.host import Host
 from nm_lsp.graph.model import Span
-from nm_lsp.wire.commands import BY_NAME, COMMANDS, Command
+from nm_lsp.wire.command import Command
+from nm_lsp.wire.commands import BY_NAME, COMMANDS
 from nm_lsp.wire.decode import decode
 from nm_lsp.wire.encode import encode
 from nm_lsp.wire.places import FolderPlaces
@@ -33,10 +36,12 @@ JSON = st.recursive(
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_row_is_a_method_of_the_host(command: Command) -> None:
-    method = getattr(Host, command.method)
+    owner, name = (Desk, command.method.partition(".")[2]) if command.with_caller else (Host, command.method)
+    method = getattr(owner, name)
     hints = typing.get_type_hints(method)
     parameters = list(inspect.signature(method).parameters)[1:]
-    assert [hints[name] for name in parameters] == [command.params, Cancellation]
+    expected = [command.params, Cancellation, *([Caller] if command.with_caller else [])]
+    assert [hints[name] for name in parameters] == expected
     assert hints["return"] is command.result
     assert command.doc.endswith(".")
     assert not command.title.endswith(".")

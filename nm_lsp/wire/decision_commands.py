@@ -1,0 +1,191 @@
+"""The rows of the table that concern decisions and their audit."""
+
+from __future__ import annotations
+
+from nm_lsp.engine import decision_requests as d
+from nm_lsp.engine.requests import Nothing
+from nm_lsp.wire.command import Command
+
+
+def _row(name: str, params: type, result: type, method: str, title: str, doc: str) -> Command:
+    return Command(name, params, result, f"decisions.{method}", title, doc, with_caller=True)
+
+
+DECISION_COMMANDS: tuple[Command, ...] = (
+    _row(
+        "decisions.record",
+        d.RecordParams,
+        d.RecordResult,
+        "record",
+        "Record a decision",
+        "Records why the code is as it is, for files, symbols, folders or globs, with the bytes now seen there.",
+    ),
+    _row(
+        "decisions.amend",
+        d.AmendParams,
+        d.DecisionResult,
+        "amend",
+        "Amend a decision",
+        "Changes fields; what they said before is kept. New files replace all confirmations by one at HEAD.",
+    ),
+    _row(
+        "decisions.list",
+        d.ListParams,
+        d.ListResult,
+        "list",
+        "List decisions",
+        "Decisions by status, view, path or reason, newest first, as they stand at HEAD.",
+    ),
+    _row(
+        "decisions.search",
+        d.DecisionSearchParams,
+        d.DecisionSearchResult,
+        "search",
+        "Search decisions",
+        "Decisions that match a question, ACTIVE ones only unless asked.",
+    ),
+    _row(
+        "decisions.timeline",
+        d.TimelineParams,
+        d.ListResult,
+        "timeline",
+        "Show neighbours in time",
+        "What was recorded shortly before and after a decision.",
+    ),
+    _row(
+        "decisions.get",
+        d.GetParams,
+        d.GetResult,
+        "get",
+        "Show decisions",
+        "Whole records, at most 20 at a time, by id or unique prefix.",
+    ),
+    _row(
+        "decisions.history",
+        d.HistoryParams,
+        d.HistoryResult,
+        "history",
+        "Show the history of a decision",
+        "Every change with who, when, which face, why, before and after, and every finding.",
+    ),
+    _row(
+        "decisions.asOf",
+        d.AsOfParams,
+        d.AsOfResult,
+        "as_of",
+        "Show what was believed",
+        "Decisions as they stood at a commit or a time.",
+    ),
+    _row(
+        "decisions.diff",
+        d.DiffParams,
+        d.DiffResult,
+        "diff",
+        "Show what changed since",
+        "The text that was confirmed beside the present one.",
+    ),
+    _row(
+        "decisions.restore",
+        d.RestoreParams,
+        d.DecisionsResult,
+        "restore",
+        "Restore decisions",
+        "Says that STALE decisions still hold: a new confirmation at HEAD for each.",
+    ),
+    _row(
+        "decisions.reinstate",
+        d.ReinstateParams,
+        d.DecisionResult,
+        "reinstate",
+        "Reinstate a decision",
+        "Takes back an invalidation, with a reason.",
+    ),
+    _row(
+        "decisions.invalidate",
+        d.InvalidateParams,
+        d.DecisionResult,
+        "invalidate",
+        "Invalidate a decision",
+        "Says that a decision no longer holds, with the reason; it is kept for ever.",
+    ),
+    _row(
+        "decisions.supersede",
+        d.SupersedeParams,
+        d.DecisionResult,
+        "supersede",
+        "Supersede a decision",
+        "Invalidates a decision and names the one that replaces it.",
+    ),
+    _row(
+        "decisions.acknowledge",
+        d.AcknowledgeParams,
+        d.DecisionsResult,
+        "acknowledge",
+        "Acknowledge a finding",
+        "Hides the diagnostic of the present finding until the next one; the status stays STALE.",
+    ),
+    _row(
+        "decisions.redact",
+        d.RedactParams,
+        d.DecisionResult,
+        "redact",
+        "Redact a field",
+        "Takes a secret out of table, text copy and backups, as an audited act.",
+    ),
+    _row(
+        "decisions.scan",
+        Nothing,
+        d.ScanResult,
+        "scan",
+        "Look at HEAD now",
+        "Judges every decision at HEAD and says what is new.",
+    ),
+    _row(
+        "decisions.export",
+        d.DecisionExportParams,
+        d.DecisionExportResult,
+        "export",
+        "Export decisions",
+        "Decisions as Markdown: one text, or one stable file each in a folder.",
+    ),
+    _row(
+        "decisions.import",
+        d.DecisionImportParams,
+        d.DecisionImportResult,
+        "import_",
+        "Import decisions",
+        "Takes in an export, an ADR folder or a NeuralMind memory.db, merging by id.",
+    ),
+    _row(
+        "decisions.audit",
+        d.AuditParams,
+        d.AuditResult,
+        "audit",
+        "Show the maintenance views",
+        "Stale, invalidated, aged, orphaned and at-risk decisions.",
+    ),
+    _row(
+        "audit.verify",
+        d.VerifyParams,
+        d.VerifyResult,
+        "audit_verify",
+        "Verify the audit chain",
+        "Checks the chain, its text copy, that they agree, and that it holds a head kept elsewhere.",
+    ),
+    _row(
+        "audit.anchor",
+        Nothing,
+        d.AuditAnchorResult,
+        "audit_anchor",
+        "Print the head of the audit chain",
+        "The line to keep elsewhere, so that a cut of table and text is seen too.",
+    ),
+    _row(
+        "audit.export",
+        d.AuditExportParams,
+        d.AuditExportResult,
+        "audit_export",
+        "Export the audit chain",
+        "The chain as text, or audit.jsonl written anew from the table.",
+    ),
+)

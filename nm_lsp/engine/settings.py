@@ -31,8 +31,13 @@ _CLIENT_KEYS = frozenset({"trace", "server"})
 _MAX_CONFIG_BYTES = 1_000_000
 
 
-def _setting(default: Any, doc: str, *, low: float | None = None, high: float | None = None) -> Any:
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high})
+def _setting(
+    default: Any, doc: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+) -> Any:
+    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices})
+
+
+SEVERITIES = ("off", "hint", "information", "warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,39 @@ class SymbolSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionSettings:
+    """What is shown of decisions, and how loudly."""
+
+    stale: str = _setting(
+        "warning",
+        "The loudest severity of a stale decision; where only comments or layout changed it is `information` at most.",
+        choices=SEVERITIES,
+    )
+    at_risk: str = _setting(
+        "hint",
+        "The severity of a decision that committing the present text would make stale. VS Code's Problems panel hides "
+        "hints.",
+        choices=SEVERITIES,
+    )
+    invalidated: str = _setting("off", "The severity of an invalidated decision.", choices=SEVERITIES)
+    quiet_ms: int = _setting(
+        800, "How long nothing must change before decisions at risk are looked for, in ms.", low=50, high=60_000
+    )
+    max_files: int = _setting(200, "At most so many files show diagnostics, open ones first.", low=1, high=10_000)
+    hover: bool = _setting(True, "Show the decisions that govern a file in its hovers.")
+    code_lens: bool = _setting(True, "Count the decisions above a governed file and its governed symbols.")
+    messages: bool = _setting(
+        True, "Show one message where a commit leaves a decision without its file or makes many stale at once."
+    )
+    revival: str = _setting(
+        "manual",
+        "Whether a stale decision stays so until a person restores it (`manual`), or holds again once its files hold "
+        "the recorded content again (`automatic`).",
+        choices=("manual", "automatic"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings with their defaults."""
 
@@ -110,6 +148,7 @@ class Settings:
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     git: GitSettings = field(default_factory=GitSettings)
     symbols: SymbolSettings = field(default_factory=SymbolSettings)
+    decisions: DecisionSettings = field(default_factory=DecisionSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +229,8 @@ def settings_markdown() -> str:
     rows = ["| setting | default | meaning |", "| --- | --- | --- |"]
     for name, default, meta in _leaves(Settings(), ""):
         bounds = f" ({meta['low']:,} to {meta['high']:,})" if meta["low"] is not None else ""
+        if meta["choices"]:
+            bounds = f" ({', '.join(f'`{choice}`' for choice in meta['choices'])})"
         rows.append(f"| `{name}` | `{_toml(default)}` | {meta['doc']}{bounds} |")
     return "\n".join(rows) + "\n"
 
@@ -266,6 +307,11 @@ def _checked(default: object, value: object, meta: Mapping[str, Any]) -> object:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         raise ValueError(f"expected a list of texts, got {_shown(value)}")
+    choices = meta["choices"]
+    if choices:
+        if value in choices:
+            return value
+        raise ValueError(f"expected {' or '.join(choices)}, got {_shown(value)}")
     if isinstance(value, str) and value.strip():
         return value
     raise ValueError(f"expected a text, got {_shown(value)}")
@@ -281,6 +327,8 @@ def _schema_of(base: object) -> dict[str, object]:
         entry: dict[str, object] = {"description": row.metadata["doc"], **_schema_type(value)}
         if row.metadata["low"] is not None:
             entry.update(minimum=row.metadata["low"], maximum=row.metadata["high"])
+        if row.metadata["choices"]:
+            entry["enum"] = list(row.metadata["choices"])
         properties[camel_case(row.name)] = entry
     return {"type": "object", "additionalProperties": False, "properties": properties}
 

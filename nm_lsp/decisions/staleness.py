@@ -94,9 +94,14 @@ class Judge:
         try:
             outcomes = self._outcomes(head, memory.rewrites)
         except GitUnavailable as error:
-            own = {i: unknown_everywhere(known.record, known.tasks, str(error)) for i, known in self._known.items()}
-        else:
-            own = {i: self._verdict(known, outcomes) for i, known in self._known.items()}
+            return self.unknown(memory, str(error))
+        own = {i: self._verdict(known, outcomes) for i, known in self._known.items()}
+        return with_dependencies(memory.records, own)
+
+    def unknown(self, memory: Memory, cause: str) -> dict[DecisionId, Verdict]:
+        """The verdicts where not even HEAD can be read: unknown, but for what people invalidated and what follows."""
+        self._take_in(memory)
+        own = {i: unknown_everywhere(known.record, known.tasks, cause) for i, known in self._known.items()}
         return with_dependencies(memory.records, own)
 
     def classify(self, verdicts: Mapping[DecisionId, Verdict]) -> dict[DecisionId, Verdict]:

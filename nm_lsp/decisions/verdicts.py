@@ -126,9 +126,23 @@ class Verdict:
     def stale_by_itself(self) -> bool:
         return self.status is Status.STALE and self.reason is not Reason.DEPENDENCY
 
+    @property
+    def finding(self) -> FindingKey | None:
+        """What `acknowledge` acknowledges: the newest finding. Without a commit that is what differs at the path, or
+        the dependency that does not hold. None where there is nothing to acknowledge.
+        """
+        if self.status is not Status.STALE:
+            return None
+        if self.reason is Reason.DEPENDENCY:
+            return FindingKey("dependency", self.dependency or "")
+        if self.commit is not None:
+            return FindingKey(self.commit, self.path or "")
+        held = [away.now for view in self.anchors for away in view.away if away.path == self.path]
+        return FindingKey(f"held:{held[0] if held else None}", self.path or "")
+
     def acknowledged(self, keys: Iterable[FindingKey]) -> bool:
         """Whether a person has seen the newest finding, so that its diagnostic stays away until the next one."""
-        return any(key.commit == self.commit and key.path == self.path for key in keys)
+        return self.finding is not None and self.finding in keys
 
 
 def with_dependencies(

@@ -318,7 +318,7 @@ class Plan:
         before = self.commits[parents[0]].tree if parents else {}
         after = self.commits[commit].tree
         tree = dict(onto)
-        for path in before.keys() | after.keys():
+        for path in sorted(before.keys() | after.keys()):
             if before.get(path) != after.get(path):
                 tree.pop(path, None)
                 if path in after:

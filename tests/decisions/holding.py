@@ -144,7 +144,17 @@ class Run:
             self._again(self.root, build, [every] if self.real_git else [])
         elif self.plan.shallow and self.plan.current in self.plan.branches:
             clone = self.root.with_name(self.root.name + "-shallow")
-            command = ["git", "clone", "-q", "--depth=4", "-b", self.plan.current, f"file://{self.root}", str(clone)]
+            command = [
+                "git",
+                "clone",
+                "-q",
+                "-n",
+                "--depth=4",
+                "-b",
+                self.plan.current,
+                f"file://{self.root}",
+                str(clone),
+            ]
             subprocess.run(command, check=True, capture_output=True)
             self._again(clone, build, [])
 

@@ -32,6 +32,7 @@ class Objects:
         self._raw_trees: dict[str, bytes] = {}
         self.blobs: dict[str, bytes] = {}
         self._flat: dict[str, Tree] = {}
+        self._nothing: Tree = {}
         output = subprocess.run(
             ["git", "cat-file", "--batch-all-objects", "--batch"], cwd=root, capture_output=True, check=True
         ).stdout
@@ -57,8 +58,9 @@ class Objects:
 
     def tree(self, commit: str | None) -> Tree:
         """Path → content; `link:` and `commit:` mark links and submodules; the executable bit is no content."""
+        # The trees live as long as this does, so that each is known by its `id`.
         if commit is None:
-            return {}
+            return self._nothing
         if commit not in self._flat:
             self._flat[commit] = dict(self._entries(self._tree_of[commit], ""))
         return self._flat[commit]
@@ -99,9 +101,9 @@ class Oracle:
         self._changed: dict[tuple[int, int], tuple[dict[str, Any], dict[str, str]]] = {}
 
     def changed(self, old: Tree, new: Tree) -> tuple[dict[str, Any], dict[str, str]]:
-        """Path → (before, after) of what differs, and the renames. Trees live as long as the objects they come from."""
+        """Path → (before, after) of what differs, and the renames."""
         key = (id(old), id(new))
-        if key not in self._changed or not (old and new):
+        if key not in self._changed:
             changed = {p: (old.get(p), new.get(p)) for p in old.keys() | new.keys() if old.get(p) != new.get(p)}
             self._changed[key] = (changed, paired(changed))
         return self._changed[key]

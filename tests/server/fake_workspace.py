@@ -45,6 +45,7 @@ _START = Span(0, 0, 0, 0, 0, 0)
 class FakeHost:
     def __init__(self, folder: Path, listener: Listener) -> None:
         self.folder = folder
+        self.repository_root = folder
         self.listener = listener
         self.documents: dict[str, Document] = {}
         self.log: list[tuple[str, Any]] = []

@@ -112,6 +112,38 @@ async def test_folders_come_and_go(root: Path, tmp_path: Path) -> None:
         assert list(client.workspace.by_folder) == [second]
 
 
+async def test_a_folder_added_before_the_start_is_opened_with_the_others(root: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    second.mkdir()
+    async with local_client() as client:
+        await client.request("initialize", {"capabilities": {}, "rootUri": root.as_uri()})
+        added = {"event": {"added": [{"uri": second.as_uri(), "name": "s"}], "removed": []}}
+        client.notify("workspace/didChangeWorkspaceFolders", added)
+        client.notify("initialized", {})
+        for folder in (root, second):
+            status = await client.request("neuralmind/status", {"folder": folder.as_uri()})
+            assert status["folder"] == folder.as_uri()
+
+
+async def test_a_request_that_waits_for_a_folder_is_answered_when_the_folder_is_closed(root: Path) -> None:
+    async with local_client() as client:
+        await client.request("initialize", {"capabilities": {}, "rootUri": root.as_uri()})
+        number = client.ask("neuralmind/search", {"query": "x"})
+        await asyncio.sleep(0)
+        removed = {"event": {"added": [], "removed": [{"uri": root.as_uri(), "name": "x"}]}}
+        client.notify("workspace/didChangeWorkspaceFolders", removed)
+        answer = await client.answer_to(number)
+        assert (answer["error"]["code"], answer["error"]["message"]) == (-32803, "The folder was closed.")
+
+
+async def test_the_end_closes_the_workspace(root: Path) -> None:
+    async with local_client() as client:
+        await client.start(root)
+        workspace = client.workspace
+        assert not workspace.closed
+    assert workspace.closed
+
+
 async def test_a_folder_stays_open_while_another_client_has_it(root: Path) -> None:
     async with local_client() as first:
         await first.start(root)

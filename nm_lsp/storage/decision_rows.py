@@ -112,12 +112,14 @@ def write_record(connection: sqlite3.Connection, record: DecisionRecord) -> None
     columns = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     connection.execute(_PUT_RECORD, (record.id, record.revision, *columns, record_to_json(record)))
     connection.execute(_FORGET_ANCHORS, (record.id,))
-    rows = [(record.id, _as_ascii(a.path), a.kind.value, a.symbol or "") for a in decision.anchors]
+    # Also the names in confirmations: a restore names the anchors as they were called then.
+    named = [*decision.anchors, *(sighting.anchor for given in record.confirmations for sighting in given.seen)]
+    rows = [(record.id, _as_ascii(a.path), a.kind.value, a.symbol or "") for a in named]
     connection.executemany(_ADD_ANCHOR, rows)
 
 
 def read_anchors(connection: sqlite3.Connection) -> list[tuple[DecisionId, Anchor]]:
-    """Every anchor of every decision by the name it was given, without reading the decisions themselves."""
+    """Every anchor of every decision by each name it was given, also in confirmations, without reading decisions."""
     return [
         (DecisionId(decision), Anchor(AnchorKind(kind), _from_ascii(path), symbol or None))
         for decision, kind, path, symbol in connection.execute(_ANCHORS)

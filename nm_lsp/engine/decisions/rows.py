@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from nm_lsp.base.errors import GitUnavailable
 from nm_lsp.decisions.fold import DecisionRecord, Standing, dependency_problems, live_end
@@ -11,25 +12,38 @@ from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.validation import escaped
 from nm_lsp.decisions.verdicts import AnchorView, Reason, Relation, Severity, Status, Verdict
 from nm_lsp.engine.decision_requests import AnchorRow, AnchorState, DecisionDetail, DecisionRow
-from nm_lsp.engine.decisions.anchoring import Prefix
-from nm_lsp.engine.decisions.worktree import Look, WorkTree
 from nm_lsp.git import CommitInfo
+
+if TYPE_CHECKING:
+    # Not imported at run time: `guard` puts decisions into words without opening a store for writing.
+    from nm_lsp.engine.decisions.anchoring import Prefix
+    from nm_lsp.engine.decisions.worktree import WorkTree
 
 SHORT = 8
 """Digits of a commit id shown to people."""
 _MAX_SUBJECT = 72
 
 
+class Judged(Protocol):
+    """What a look says of decisions."""
+
+    @property
+    def records(self) -> Mapping[DecisionId, DecisionRecord]: ...
+
+    @property
+    def verdicts(self) -> Mapping[DecisionId, Verdict]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Describer:
     """What is needed to put decisions of one look into words. `commits` are those the sentences name."""
 
-    look: Look
+    look: Judged
     prefix: Prefix
     commits: Mapping[str, CommitInfo]
 
     @classmethod
-    def of(cls, tree: WorkTree, look: Look, prefix: Prefix, ids: Iterable[DecisionId]) -> Describer:
+    def of(cls, tree: WorkTree, look: Judged, prefix: Prefix, ids: Iterable[DecisionId]) -> Describer:
         """Asks git once for the commits that the sentences about `ids` name."""
         named = {v.commit for i in ids if (v := look.verdicts.get(i)) is not None and v.commit is not None}
         commits: Mapping[str, CommitInfo] = {}
@@ -106,7 +120,7 @@ class Describer:
             problems=(problems,) if problems else (),
         )
 
-    # -- words -------------------------------------------------------------------------------------------------------------
+    # -- words -------------------------------------------------------------------------------------------------------
 
     def sentence(self, record: DecisionRecord, verdict: Verdict) -> str | None:
         """Why the decision does not hold as it stands, in one line; None where it does and nothing is to be said."""

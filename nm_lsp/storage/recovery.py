@@ -148,6 +148,9 @@ def replay(connection: sqlite3.Connection, lines: list[AuditRecord | Unreadable]
             return n_replayed, f"record {record.sequence} on line {number} cannot be used: {error.message}"
         head = record.head
         n_replayed += 1
+    last = lines[-1] if lines else None
+    if isinstance(last, AuditRecord) and audit_rows.hash_at(connection, last.sequence) != last.hash:
+        return n_replayed, f"record {last.sequence} of the text copy is not the one in the table: the two have parted"
     return n_replayed, None
 
 

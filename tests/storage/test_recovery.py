@@ -364,9 +364,9 @@ def test_a_chain_that_parted_from_its_text_is_not_mixed_into_it(
     text = store.audit.text.path.read_bytes()
     shutil.copy(old, lsp / "memory.db")
     store = open_store()
-    store.append([event("recorded", 4, 4)], now=now)
+    store.append([event("recorded", n, n) for n in (4, 5, 6)], now=now)
     assert store.audit.text.path.read_bytes() == text
-    assert {finding.fault for finding in store.audit.verify().verdict.findings} == {Fault.CUT, Fault.DIFFERENT}
+    assert Fault.DIFFERENT in {finding.fault for finding in store.audit.verify().verdict.findings}
     n_replayed, stopped = store.replay_text()
     assert n_replayed == 0
     assert stopped is not None

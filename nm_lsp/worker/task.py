@@ -257,6 +257,8 @@ class FolderTask:
             self._watch.cover(index.directories())
         yield False
         yield from self._settle(index, changed=changed)
+        # Whoever waits for symbols and keyword search need not wait for the list of missing vectors too.
+        self._report(Stage.EMBEDDING, 0, 0, quiet=True, force=True)
         if self._opened.with_vectors and self._vectors.start(index, self._preferred):
             vectors = self._vectors
             self._report(Stage.EMBEDDING, vectors.done, vectors.total, quiet=vectors.is_quiet, force=True)

@@ -478,13 +478,13 @@ class Governing:
 @dataclass(frozen=True, slots=True)
 class Mark:
     """One diagnostic. `code`: decision-stale, decision-at-risk or decision-invalidated; `severity`: warning,
-    information or hint, before the settings."""
+    information or hint, before the settings. It sits on the name of `symbol`, or on the file's first line."""
 
     code: str
     severity: str
     decision: DecisionRow
     message: str
-    span: Span | None  # None: the file's first line
+    symbol: str | None
     head: str | None
 
 
@@ -496,7 +496,9 @@ class Marks:
     revision: tuple[str | None, int]
     quiet: bool
     by_path: dict[str, tuple[Mark, ...]]
-    left_out: int  # files beyond the cap
+    lost: tuple[DecisionRow, ...]  # STALE ones none of whose anchors is there any more
+    n_layout: int  # STALE ones where only comments or layout changed
+    n_reverted: int  # STALE ones whose files hold the recorded content again
     counts: dict[str, int]  # decisions by status
 
 

@@ -19,6 +19,7 @@ from nm_lsp.engine import answers, contexts, graphs
 from nm_lsp.engine.answers import View
 from nm_lsp.engine.decision_requests import DecisionsChanged
 from nm_lsp.engine.decisions.desk import Desk
+from nm_lsp.engine.decisions.outlines import Outlines
 from nm_lsp.engine.decisions.repository import Repositories
 from nm_lsp.engine.decisions.similar import ModelNearness
 from nm_lsp.engine.decisions.worktree import WorkTree
@@ -55,7 +56,6 @@ from nm_lsp.engine.settings import Settings
 from nm_lsp.engine.snapshot import Snapshot, open_snapshot
 from nm_lsp.engine.texts import SourceTexts
 from nm_lsp.git import Git, read_head
-from nm_lsp.graph.model import Span
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.segment import Segment
 from nm_lsp.storage.index_store import IndexStore, Manifest
@@ -116,14 +116,15 @@ class Host:
         self._head_known: tuple[float, tuple[str | None, str | None]] = (-HEAD_S, (None, None))
         self._use_keyword = use_keyword
         self._closed = False
-        self._tree = WorkTree(folder, repositories, git=settings.git.path, revival=False, clock=time.monotonic)
+        self.outlines = Outlines(folder, self._overlay.text)
+        revival = settings.decisions.revival == "automatic"
+        self._tree = WorkTree(folder, repositories, git=settings.git.path, revival=revival, clock=time.monotonic)
         self.decisions = Desk(
             folder,
             self._tree,
             screen=self._screen_bytes,
-            spans=self._spans_of_symbol,
+            spans=self.outlines.spans,
             nearness=ModelNearness(embedder),
-            max_files=200,
             on_change=lambda: listener(DecisionsChanged(str(folder))),
         )
 
@@ -293,15 +294,6 @@ class Host:
         except OSError:
             disk = b""
         return encode_like(text, disk)
-
-    def _spans_of_symbol(self, path: str, qualified_name: str) -> tuple[Span, Span] | None:
-        """Where a symbol and its name are, by the index with the screen laid over it."""
-        base = self._laid_over.snapshot if self._laid_over is not None else self._base
-        doc = base.corpus.find(f"{path}::{qualified_name}") if base is not None else None
-        if base is None or doc is None:
-            return None
-        node = base.corpus.node(doc)
-        return node.span, node.name_span
 
     # -- snapshots --------------------------------------------------------------------------------------------------
 

@@ -81,7 +81,6 @@ class Desk:
         screen: ScreenBytes,
         spans: Callable[[str, str], tuple[Span, Span] | None],
         nearness: Nearness,
-        max_files: int,
         on_change: Callable[[], None],
     ) -> None:
         self._folder = folder
@@ -90,7 +89,6 @@ class Desk:
         self._spans = spans
         self._nearness = nearness
         self._search = DecisionSearch(tree, nearness)
-        self._max_files = max_files
         self._on_change = on_change
         self._lock = threading.Lock()
         self._marks: tuple[Look, Marks] | None = None
@@ -157,13 +155,19 @@ class Desk:
 
     # -- in memory, for the screen -----------------------------------------------------------------------------------------
 
-    def marks(self) -> Marks:
-        """The marks of the last look. The first call after a look reads the texts of marked symbols."""
-        look = self.tree.classified(self._shown or self.poll())
+    def marks(self, *, classified: bool = True) -> Marks:
+        """The marks of the last look. The first call after a look may ask git for what the marks name.
+
+        Without `classified`, a change of comments or layout may still look like any other: telling them apart reads
+        texts, and may take a second after a commit of many files.
+        """
+        look = self._shown or self.poll()
+        if classified:
+            look = self.tree.classified(look)
         known = self._marks
         if known is None or known[0] is not look:
             describer = Describer.of(self.tree, look, self.prefix, look.verdicts)
-            marks = stale_marks(self.tree, look, describer, self._name_span, self._max_files)
+            marks = stale_marks(self.tree, look, describer)
             known = self._marks = (look, marks)
         return known[1]
 
@@ -177,7 +181,7 @@ class Desk:
         found = at_risk(self.tree, look, paths, self.screen_bytes)
         cancel.check()
         describer = Describer.of(self.tree, look, self.prefix, found)
-        return risk_marks(found, look, describer, self._name_span)
+        return risk_marks(found, look, describer)
 
     def governing(self, path: str) -> tuple[Governing, ...]:
         """What governs a file of the folder: its own anchors first."""
@@ -226,6 +230,11 @@ class Desk:
             return None
         return live_end(look.records, record.id)
 
+    def titles(self) -> tuple[tuple[str, str], ...]:
+        """Id and title of every decision."""
+        look = self._shown or self.poll()
+        return tuple((identity, record.decision.title) for identity, record in look.records.items())
+
     def ids(self) -> tuple[str, ...]:
         return tuple((self._shown or self.poll()).records)
 
@@ -234,11 +243,6 @@ class Desk:
 
     def problems(self) -> tuple[str, ...]:
         return views.problems(self.tree, self._shown or self.poll())
-
-    def _name_span(self, repo_path: str, symbol: str) -> Span | None:
-        path = self.prefix.to_folder(repo_path)
-        spans = self._spans(path, symbol) if path is not None else None
-        return spans[1] if spans else None
 
     # -- changing ------------------------------------------------------------------------------------------------------
 

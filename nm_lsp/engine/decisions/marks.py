@@ -16,12 +16,8 @@ from nm_lsp.engine.decisions.anchoring import is_blob
 from nm_lsp.engine.decisions.rows import Describer, severity_of
 from nm_lsp.engine.decisions.sightings import ScreenBytes, seen_contents
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
-from nm_lsp.graph.model import Span
 
 STALE, AT_RISK, INVALIDATED = "decision-stale", "decision-at-risk", "decision-invalidated"
-
-SpanOf = Callable[[str, str], Span | None]
-"""Repository path and qualified name to the span of the symbol's name, in the text on the screen or on disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +58,40 @@ class Placement:
         return found
 
 
-def stale_marks(tree: WorkTree, look: Look, describer: Describer, span_of: SpanOf, max_files: int) -> Marks:
+def stale_marks(tree: WorkTree, look: Look, describer: Describer) -> Marks:
     """The marks of every STALE and INVALIDATED decision, by the repository path they sit on."""
     by_path: dict[str, list[Mark]] = {}
+    lost = []
+    similar: dict[tuple[str | None, str | None], str | None] = {}
     for identity, verdict in look.verdicts.items():
         if not _is_shown(look, identity, verdict):
             continue
         row = describer.row(identity)
         code = STALE if verdict.status is Status.STALE else INVALIDATED
         severity = severity_of(verdict).value if code == STALE else "information"
-        for path, symbol in _seats(tree, look, verdict):
-            span = span_of(path, symbol) if symbol is not None else None
-            by_path.setdefault(path, []).append(Mark(code, severity, row, _text(row), span, look.head.commit))
+        seats = _seats(verdict)
+        if not seats:
+            if code == STALE:
+                lost.append(row)
+            # Many decisions may have governed one lost file: git is asked once for it.
+            key = verdict.commit, verdict.path
+            if key not in similar:
+                similar[key] = _similar(tree, look, verdict)
+            found = similar[key]
+            seats = [(found, None)] if found is not None else []
+        for path, symbol in seats:
+            by_path.setdefault(path, []).append(Mark(code, severity, row, _text(row), symbol, look.head.commit))
     counts = Counter(verdict.status.value for verdict in look.verdicts.values())
-    paths = sorted(by_path)
-    kept = {path: tuple(by_path[path]) for path in paths[:max_files]}
-    return Marks(look.revision, look.operation is not None, kept, len(paths) - len(kept), dict(counts))
+    stale = [verdict for verdict in look.verdicts.values() if verdict.status is Status.STALE]
+    return Marks(
+        revision=look.revision,
+        quiet=look.operation is not None,
+        by_path={path: tuple(marks) for path, marks in sorted(by_path.items())},
+        lost=tuple(lost),
+        n_layout=sum(verdict.reason is Reason.LAYOUT for verdict in stale),
+        n_reverted=sum(verdict.reverted for verdict in stale),
+        counts=dict(counts),
+    )
 
 
 def _is_shown(look: Look, identity: DecisionId, verdict: Verdict) -> bool:
@@ -91,15 +105,11 @@ def _is_shown(look: Look, identity: DecisionId, verdict: Verdict) -> bool:
     return verdict.relation is not Relation.OLDER_CHECKOUT or verdict.reason is Reason.DEPENDENCY
 
 
-def _seats(tree: WorkTree, look: Look, verdict: Verdict) -> list[tuple[str, str | None]]:
-    """Where the marks of a decision sit: at its doubted anchors that are there, else at any that is, else where git
-    finds the lost file again."""
+def _seats(verdict: Verdict) -> list[tuple[str, str | None]]:
+    """Where the marks of a decision sit: at its doubted anchors that are there, else at any that is."""
     views = [view for view in verdict.anchors if view.doubted and not view.gone]
     if not views:
         views = [view for view in verdict.anchors if not view.gone][:1]
-    if not views:
-        similar = _similar(tree, look, verdict)
-        return [(similar, None)] if similar is not None else []
     seats: dict[tuple[str, str | None], None] = {}
     for view in views:
         if view.now.kind in {AnchorKind.FOLDER, AnchorKind.GLOB}:
@@ -177,16 +187,16 @@ def _blobs(
 
 
 def risk_marks(
-    risks: Mapping[DecisionId, tuple[str, ...]], look: Look, describer: Describer, span_of: SpanOf
+    risks: Mapping[DecisionId, tuple[str, ...]], look: Look, describer: Describer
 ) -> dict[str, tuple[Mark, ...]]:
     """The hints for decisions at risk, by repository path; never beside a stale mark of the same decision."""
     by_path: dict[str, list[Mark]] = {}
     for identity, paths in risks.items():
         row = describer.row(identity)
         symbols = {view.now.path: view.now.symbol for view in look.verdicts[identity].anchors}
+        message = f"Committing this will make “{row.title}” stale."
         for path in paths:
-            symbol = symbols.get(path)
-            span = span_of(path, symbol) if symbol is not None else None
-            message = f"Committing this will make “{row.title}” stale."
-            by_path.setdefault(path, []).append(Mark(AT_RISK, "hint", row, message, span, look.head.commit))
+            by_path.setdefault(path, []).append(
+                Mark(AT_RISK, "hint", row, message, symbols.get(path), look.head.commit)
+            )
     return {path: tuple(marks) for path, marks in by_path.items()}

@@ -68,6 +68,11 @@ class Keeper:
             try:
                 stamp = store.stamp()
                 if stamp != self._stamp:
+                    if self._stamp is not None and stamp[:2] != self._stamp[:2]:
+                        # Another file lies there, or none (`git clean`): revisions of the two do not compare.
+                        store.heal(self.clock())
+                        self._held = _EMPTY
+                        stamp = store.stamp()
                     self._take_in(store)
                     self._stamp = stamp
                 self.problem = None
@@ -81,6 +86,9 @@ class Keeper:
             revision, memory = store.memory()
         else:
             changes = store.changes(old.revision)
+            if not changes.events:
+                # Findings or vectors were written, which are no part of the fold.
+                return
             revision = changes.revision
             rewrites = [pair for event in changes.events if event.decision is None for pair in event.pairs()]
             records = {**old.memory.records, **{record.id: record for record in changes.records}}
@@ -114,9 +122,13 @@ class Keeper:
                 raise StoreProblem("The decision store cannot be opened.", reason="io")
             events = list(make(self.held()))
             now = self.clock()
-            store.back_up_if_due(now)
             appended = store.append(events, now=now, expect=expect)
             self.held()
+            try:
+                store.back_up_if_due(now)
+            except StoreProblem as problem:
+                # The events are kept; what is missing is the day's copy of them.
+                self.problem = problem
             return appended
 
     def writable_store(self) -> DecisionStore:

@@ -178,6 +178,33 @@ class Repository:
                 return fields[at + 2]
         return None
 
+    def additions(self, commit: str, paths: Sequence[str]) -> list[tuple[str, str]]:
+        """(parent, commit) of the differences in the history of `commit` that may have added one of `paths`."""
+        output = self.git.run(
+            "--literal-pathspecs",
+            "log",
+            "--full-history",
+            "--no-follow",
+            "-m",
+            "--diff-filter=A",
+            "--no-renames",
+            "--no-notes",
+            "--name-only",
+            "--format=tformat:commit %H %P",
+            commit,
+            "--",
+            *paths,
+            timeout_s=_HISTORY_TIMEOUT_S,
+        )
+        rows = (line.split() for line in output.decode("utf-8", "replace").splitlines() if line.startswith("commit "))
+        whole = (row for row in rows if all(len(word) == self.place.id_length for word in row[1:]))
+        return list(dict.fromkeys((parent, row[1]) for row in whole for parent in row[2:]))
+
+    def names(self, commit: str) -> set[str]:
+        """The paths of all files of `commit`."""
+        output = self.git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
+        return set(output.decode("utf-8", "surrogateescape").split("\0")) - {""}
+
     def files(self, commit: str, under: str = "") -> dict[str, Content]:
         """Path → content of all files of `commit`, or of those in the folder `under` (`src/auth/`)."""
         arguments = ["--literal-pathspecs", "ls-tree", "-r", "-z", "--full-tree", commit]

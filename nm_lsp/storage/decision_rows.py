@@ -53,18 +53,18 @@ def revision(connection: sqlite3.Connection) -> int:
 
 
 def append_event(
-    connection: sqlite3.Connection, event: Event, marks: Act | None = None
+    connection: sqlite3.Connection, event: Event, marks: Act | None = None, *, merged: bool = False
 ) -> tuple[int, DecisionRecord | None]:
     """Add the event and fold it into the view. Returns its sequence number and the record as it now reads.
 
     `marks` is the event's act with marks, for an event that was redacted before it came here. Raises `Refused`
-    where the event cannot follow those before it.
+    where the event cannot follow those before it; `merged` as in `fold.apply`.
     """
     if is_known(connection, event):
         raise Refused(f"the event {event.id} is recorded already.")
     record: DecisionRecord | None = None
     if event.decision is not None:
-        record = apply(read_record(connection, event.decision), event)
+        record = apply(read_record(connection, event.decision), event, merged=merged)
     sequence = revision(connection) + 1
     marks_text = None if marks is None else _marks_json(marks)
     connection.execute(
@@ -114,25 +114,27 @@ def write_record(connection: sqlite3.Connection, record: DecisionRecord) -> None
     connection.execute(_FORGET_ANCHORS, (record.id,))
     # Also the names in confirmations: a restore names the anchors as they were called then.
     named = [*decision.anchors, *(sighting.anchor for given in record.confirmations for sighting in given.seen)]
-    rows = [(record.id, _as_ascii(a.path), a.kind.value, a.symbol or "") for a in named]
+    rows = [(record.id, as_ascii(a.path), a.kind.value, a.symbol or "") for a in named]
     connection.executemany(_ADD_ANCHOR, rows)
 
 
 def read_anchors(connection: sqlite3.Connection) -> list[tuple[DecisionId, Anchor]]:
     """Every anchor of every decision by each name it was given, also in confirmations, without reading decisions."""
     return [
-        (DecisionId(decision), Anchor(AnchorKind(kind), _from_ascii(path), symbol or None))
+        (DecisionId(decision), Anchor(AnchorKind(kind), from_ascii(path), symbol or None))
         for decision, kind, path, symbol in connection.execute(_ANCHORS)
     ]
 
 
-def _as_ascii(path: str) -> str:
+def as_ascii(path: str) -> str:
+    """A path as the table of anchors has it."""
     # A path that is no UTF-8 has lone surrogates, which SQLite does not take.
     return json.dumps(path)[1:-1]
 
 
-def _from_ascii(text: str) -> str:
-    return cast("str", json.loads(f'"{text}"'))
+def from_ascii(text: str) -> str:
+    """The inverse of `as_ascii`."""
+    return cast("str", json.loads(f'"{text}"')) if "\\" in text else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ def redact_rows(connection: sqlite3.Connection, decision: DecisionId, field: str
         connection.execute(_REDACT_EVENT, (canonical(new).decode("ascii"), _marks_json(act), sequence))
         changed.append(RedactedRow(sequence, act))
     if changed:
-        write_record(connection, fold(events))
+        write_record(connection, fold(events, merged=True))
         connection.execute(_DROP_EMBEDDING, (decision,))
     return changed
 

@@ -10,10 +10,11 @@ import contextlib
 import getpass
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nm_lsp.audit.chain import Act
 from nm_lsp.base.errors import Refused, StoreProblem
 from nm_lsp.decisions.events import Event
 from nm_lsp.decisions.fold import Memory
@@ -22,7 +23,6 @@ from nm_lsp.storage.decisions import Appended, DecisionStore
 from nm_lsp.storage.recovery import Recovery, StoreLost
 from nm_lsp.storage.times import utc_text
 
-STORE_FOLDER = Path(".neuralmind", "lsp")
 _IGNORE_FILE = ".gitignore"
 
 
@@ -109,9 +109,12 @@ class Keeper:
         self,
         make: Callable[[Held], Iterable[Event]],
         *,
+        acts: Sequence[Act] = (),
         expect: Mapping[DecisionId, int] | None = None,
+        merged: bool = False,
     ) -> Appended:
-        """Write the events that `make` derives from the newest fold, with their audit records, in one transaction.
+        """Write the events that `make` derives from the newest fold, with their audit records and those of `acts`, in
+        one transaction; `merged` as in `fold.apply`.
 
         Raises `Conflict`, `Refused`, `StoreProblem`, and what `make` raises.
         """
@@ -122,7 +125,7 @@ class Keeper:
                 raise StoreProblem("The decision store cannot be opened.", reason="io")
             events = list(make(self.held()))
             now = self.clock()
-            appended = store.append(events, now=now, expect=expect)
+            appended = store.append(events, acts, now=now, expect=expect, merged=merged)
             self.held()
             try:
                 store.back_up_if_due(now)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nm_lsp.base.errors import GitUnavailable
-from nm_lsp.engine.decisions.keeper import STORE_FOLDER, Keeper
+from nm_lsp.engine.decisions.home import STORE_FOLDER, home_of
+from nm_lsp.engine.decisions.keeper import Keeper
 from nm_lsp.git import Place
 from nm_lsp.git import Repository as GitRepository
 from nm_lsp.storage.backups import state_folder
@@ -32,7 +33,7 @@ class Repositories:
         with self._lock:
             keeper = self._keepers.get(identity)
             if keeper is None:
-                home = _home(place, folder, git)
+                home = home_of(place, folder, git)
                 backups = state_folder(state_root(), _root_commit(git), home)
                 keeper = Keeper(home / STORE_FOLDER, backups, backups / "store", self._clock)
                 self._keepers[identity] = keeper
@@ -43,21 +44,6 @@ class Repositories:
             for keeper in self._keepers.values():
                 keeper.close()
             self._keepers.clear()
-
-
-def _home(place: Place | None, folder: Path, git: GitRepository | None) -> Path:
-    if place is None:
-        return folder
-    if not place.linked and place.work_tree is not None:
-        return place.work_tree
-    try:
-        trees = git.work_trees() if git is not None else []
-    except GitUnavailable:
-        trees = []
-    for tree in trees:
-        if not tree.bare and tree.path.is_dir():
-            return tree.path
-    return place.work_tree or folder
 
 
 def _root_commit(git: GitRepository | None) -> str | None:

@@ -19,6 +19,7 @@ from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.staleness import Judge
 from nm_lsp.decisions.verdicts import Relation, Status, Verdict
 from nm_lsp.engine.decisions.code import Grammars
+from nm_lsp.engine.decisions.home import root_by_hand
 from nm_lsp.engine.decisions.keeper import Held, Keeper
 from nm_lsp.engine.decisions.repository import Repositories
 from nm_lsp.engine.decisions.without_git import judge_folder
@@ -108,7 +109,7 @@ class WorkTree:
             self._new_judge(self.git, place)
             self._look = None
         elif self._keeper is None:
-            self._keeper = self._repositories.keeper(None, _root_by_hand(self._folder), None)
+            self._keeper = self._repositories.keeper(None, root_by_hand(self._folder) or self._folder, None)
 
     def _new_judge(self, git: GitRepository, place: Place) -> None:
         self._judge = Judge(git, self._code, revival=self._revival)
@@ -230,14 +231,6 @@ def _all_unknown(memory: Memory, problem: GitUnavailable) -> dict[DecisionId, Ve
         status = Status.INVALIDATED if record.standing is Standing.INVALIDATED else Status.UNKNOWN
         verdicts[identity] = Verdict(identity, status, 0, Relation.GONE, (), cause=str(problem))
     return verdicts
-
-
-def _root_by_hand(folder: Path) -> Path:
-    """Where the store would be if git could be asked: the nearest folder above that has a `.git`."""
-    for place in (folder, *folder.parents):
-        if (place / ".git").exists():
-            return place
-    return folder
 
 
 def _file_stamp(path: Path) -> tuple[int, int] | None:

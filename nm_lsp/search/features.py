@@ -37,6 +37,7 @@ NAMED: Final = "it is the name asked for"
 NAMED_OWNER: Final = "it is in the owner asked for"
 COMPANY: Final = "other hits in its file"
 MEMBERS: Final = "hits among its members"
+MEMBER_WORDS: Final = "words of the question in its members"
 DOCUMENTED: Final = "documented"
 CONSTANT: Final = "constant"
 CLASS: Final = "class"
@@ -69,8 +70,9 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         NAMED: 1.50,
         NAMED_OWNER: 1.00,
         COMPANY: 0.30,
-        MEMBERS: 0.65,
-        DOCUMENTED: -0.45,
+        MEMBERS: 0.50,
+        MEMBER_WORDS: 0.60,
+        DOCUMENTED: -0.42,
         CONSTANT: -0.70,
         CLASS: 0.10,
         METHOD: -0.20,
@@ -138,8 +140,16 @@ class Evidence:
     shares: NDArray[np.float64]
 
 
-def weigh(corpus: Corpus, question: Question, pool: Pool, keyword: KeywordScores, cosine_floor: float) -> Evidence:
-    """All features of all candidates. A cosine at `cosine_floor` or below says nothing."""
+def weigh(
+    corpus: Corpus,
+    question: Question,
+    pool: Pool,
+    keyword: KeywordScores,
+    cosine_floor: float,
+    files_named: frozenset[int] = frozenset(),
+) -> Evidence:
+    """All features of all candidates. A cosine at `cosine_floor` or below says nothing. `files_named` are docs of
+    files that the question names by path."""
     counted = [match for match in keyword.matches if match.concept.counts]
     shares = concept_shares(keyword)
     held = np.array([match.holds(pool.docs) for match in counted], np.bool_).reshape(len(counted), len(pool.docs))
@@ -150,11 +160,16 @@ def weigh(corpus: Corpus, question: Question, pool: Pool, keyword: KeywordScores
     values[_COLUMN[MEANING]] = np.clip((np.nan_to_num(pool.cosines) - cosine_floor) / (1 - cosine_floor), 0, 1)
     values[_COLUMN[INSIDE]] = shares @ held
     values[_COLUMN[FILE]] = shares @ _in_file(corpus, pool, counted)
+    is_class = np.array([node.kind is NodeKind.CLASS for node in pool.nodes], np.bool_)
+    family = _among_members(corpus, pool, counted) & is_class
+    values[_COLUMN[MEMBER_WORDS]] = shares @ (held | family) - values[_COLUMN[INSIDE]]
     concepts = tuple(match.concept for match in counted)
     columns = values.T
     _fields(columns, pool, concepts, shares)
     for row, node in enumerate(pool.nodes):
         _identity(columns[row], node, question, generated=corpus.file_is_generated(int(corpus.file[pool.docs[row]])))
+        if int(pool.docs[row]) in files_named:
+            columns[row, _COLUMN[NAMED]], columns[row, _COLUMN[MODULE]] = 1.0, 0.0
     _company(columns, corpus, pool, strength)
     _overloads(columns, corpus, pool)
     return Evidence(columns, concepts, held, shares)
@@ -252,6 +267,17 @@ def _in_file(corpus: Corpus, pool: Pool, matches: Sequence[Matches]) -> NDArray[
         holding = np.zeros(corpus.n_files, np.bool_)
         holding[corpus.file[match.docs]] = True
         rows[row] = holding[files]
+    return rows
+
+
+def _among_members(corpus: Corpus, pool: Pool, matches: Sequence[Matches]) -> NDArray[np.bool_]:
+    """[concept, candidate]: whether the concept occurs in a direct child of the candidate."""
+    rows = np.zeros((len(matches), len(pool.docs)), np.bool_)
+    for row, match in enumerate(matches):
+        holding = np.zeros(corpus.n_docs + 1, np.bool_)
+        # Docs without a parent mark the spare entry at the end.
+        holding[corpus.parent[match.docs]] = True
+        rows[row] = holding[pool.docs]
     return rows
 
 

@@ -83,17 +83,22 @@ _WANTS: Final = (
 )
 
 _RELATIONS: Final = word_set(
-    "how why when where between through across before after flow versus vs compare differ interact relate affect depend"
+    """how why when where between through across before after flow versus vs compare differ interact relate affect
+    depend"""
 )
 
 # Words that carry a question rather than its subject. They stay searchable but hardly count as evidence.
 _CARRIERS: Final = frozenset(
     stem(word)
     for word in word_set(
-        """find show tell explain describe code function method class implement implementation handle work works use used
-        make made give take keep go goes give given want need thing way something someone several different first last
+        """find show tell explain describe code function method class implement implementation handle work works use
+        used make made give take keep go goes give given want need thing way something someone several different first last
         new another own certain one two many part place happen best good long"""
     )
+)
+# Words that name the role of a file: where the question asks for that role, they have done their work.
+_ROLE_WORDS: Final = frozenset(
+    stem(word) for word in word_set("test unit case suite doc documentation guide tutorial example sample demo stub")
 )
 CARRIER_WEIGHT: Final = 0.35
 
@@ -102,14 +107,15 @@ def understand(text: str) -> Question:
     """Analyse a question. An empty one has no concepts."""
     stripped = text.strip().strip("?!").strip()
     names, owner = _names(stripped)
+    wants = frozenset(role for role, pattern in _WANTS if pattern.search(stripped))
     kind = _kind(stripped)
     return Question(
         text=text,
         kind=kind,
-        concepts=tuple(_concepts(stripped))[:MAX_CONCEPTS],
+        concepts=tuple(_concepts(stripped, wants))[:MAX_CONCEPTS],
         names=names,
         owner=owner,
-        wants=frozenset(role for role, pattern in _WANTS if pattern.search(stripped)),
+        wants=wants,
         complexity=complexity(stripped),
     )
 
@@ -126,10 +132,6 @@ def complexity(text: str) -> float:
     asks_relation = any(word.lower() in _RELATIONS for word in words)
     n_names = sum(1 for word in words if _COMPOUND.search(word))
     return 0.6 * min(1.0, n_content / 12) + 0.25 * asks_relation + 0.15 * min(1.0, n_names / 2)
-
-
-def is_carrier(term: str) -> bool:
-    return term in _CARRIERS
 
 
 def _kind(text: str) -> QuestionKind:
@@ -158,24 +160,31 @@ def _names(text: str) -> tuple[tuple[str, ...], str]:
     return tuple(dict.fromkeys(names)), ""
 
 
-def _concepts(text: str) -> Iterator[Concept]:
+def _concepts(text: str, wants: frozenset[Role]) -> Iterator[Concept]:
     seen: set[str] = set()
     previous = ""
     for word in words_of(text):
-        terms = word_terms(word)
-        for term in terms:
-            if term in seen:
-                continue
-            seen.add(term)
-            if term.startswith(WHOLE):
+        compound = [term for term in word_terms(word) if term.startswith(WHOLE)]
+        for part in parts_of(word) if compound else (word,):
+            yield from _part(part, wants, seen, alone=not compound)
+        for term in compound:
+            if term not in seen:
+                seen.add(term)
                 yield Concept(word, ((term, 1.0),), counts=False)
-                continue
-            weight = CARRIER_WEIGHT if term in _CARRIERS and len(terms) == 1 else 1.0
-            others = tuple((other, weight * ABBREVIATION_WEIGHT) for other in ALTERNATIVES.get(term, ()))
-            yield Concept(word, ((term, weight), *others))
-        if previous and terms:
+        if previous and word_terms(word):
             yield from _pair(previous, word, seen)
-        previous = word if terms and "_" not in word else ""
+        previous = word if word_terms(word) and "_" not in word else ""
+
+
+def _part(part: str, wants: frozenset[Role], seen: set[str], *, alone: bool) -> Iterator[Concept]:
+    for term in word_terms(part):
+        if term in seen:
+            continue
+        seen.add(term)
+        carries = alone and (term in _CARRIERS or (term in _ROLE_WORDS and bool(wants)))
+        weight = CARRIER_WEIGHT if carries else 1.0
+        others = tuple((other, weight * ABBREVIATION_WEIGHT) for other in ALTERNATIVES.get(term, ()))
+        yield Concept(part, ((term, weight), *others))
 
 
 def _pair(first: str, second: str, seen: set[str]) -> Iterator[Concept]:

@@ -10,17 +10,20 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.graph.model import Node, NodeKind
+from nm_lsp.search.confidence import WORDS_SUFFICE, confidence, coverage
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.features import Evidence, Pool, factors, logarithms, weigh
 from nm_lsp.search.fusion import DEFAULT_K, Fused, Leg, fuse
 from nm_lsp.search.keyword import KeywordScores, keyword_scores
 from nm_lsp.search.question import Question, QuestionKind, understand
+from nm_lsp.search.roles import Role, role_of
 from nm_lsp.search.segment import KINDS
 
 VectorLeg = Callable[[str, int], tuple[NDArray[np.int32], NDArray[np.float32]]]
@@ -28,6 +31,13 @@ VectorLeg = Callable[[str, int], tuple[NDArray[np.int32], NDArray[np.float32]]]
 
 KEYWORD_DEPTH: Final = 150
 VECTOR_DEPTH: Final = 150
+VECTOR_SEARCHED: Final = 500
+"""Neighbours asked for; the best of them by role make the leg."""
+OTHER_ROLE: Final = 0.7
+"""What a score keeps in tests, documentation and the like, unless the question asks for them."""
+MEMBERS_LOOKED_AT: Final = 80
+OWNER_SHARE: Final = 0.6
+"""A class that only its member brought in starts with this part of the member's fused score."""
 POOL: Final = 160
 """Candidates that are looked at closely."""
 
@@ -90,13 +100,14 @@ def search(
     synapse_boost: Mapping[int, float] | None = None,
     rrf_k: int = DEFAULT_K,
     use_keyword: bool = True,
+    vectors_complete: bool = True,
     cancel: Cancellation | None = None,
 ) -> RankedResult:
     """The best `limit` docs for `query`, or none where nothing answers it.
 
     `kinds` and `path` (a file or folder, relative to the corpus' root) restrict the answer. `synapse_boost` maps docs
     to additions in [0, 1]: a doc's score is multiplied by 1 + boost. `use_keyword=False` leaves the vector leg alone.
-    Raises `Cancelled`.
+    While vectors are still being made (`vectors_complete=False`), their silence is no evidence. Raises `Cancelled`.
     """
     question = understand(query)
     gathered = gather(
@@ -104,13 +115,16 @@ def search(
     )
     if gathered is None:
         return RankedResult(question, (), 0, 0.0)
+    sure = 1.0 if gathered.n_named else _confidence(gathered, question, vector_leg is not None and vectors_complete)
+    if sure < 0.5:
+        return RankedResult(question, (), gathered.n_considered, sure)
     boosts = synapse_boost or {}
     files = corpus.file[gathered.pool.docs].tolist()
     candidates = tuple(
         _candidate(gathered, row, raw, factor, _boost(boosts, gathered.entries[row].doc))
         for raw, row, factor in _spread(files, _ranked(gathered, boosts), limit)
     )
-    return RankedResult(question, candidates, gathered.n_considered, 1.0)
+    return RankedResult(question, candidates, gathered.n_considered, sure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,7 @@ class Gathered:
     keyword: KeywordScores
     evidence: Evidence
     n_considered: int
+    n_named: int
 
 
 def gather(
@@ -135,16 +150,18 @@ def gather(
     cancel: Cancellation | None = None,
 ) -> Gathered | None:
     """Run the legs, fuse them and look closely at the best; None where neither leg returns anything."""
-    keyword = keyword_scores(corpus, question.concepts, cancel)
-    keyword_docs = _best(keyword.scores, allowed, KEYWORD_DEPTH) if use_keyword else _NO_DOCS
-    vector_docs, cosines = _nearest(question.text, vector_leg, allowed)
+    keyword = keyword_scores(corpus, question.concepts if use_keyword else (), cancel)
+    role_weights = _role_weights(corpus, question.wants)
+    keyword_docs = _best(keyword.scores * role_weights, allowed, KEYWORD_DEPTH) if use_keyword else _NO_DOCS
+    vector_docs, cosines = _nearest(question.text, vector_leg, allowed, role_weights)
     if cancel is not None:
         cancel.check()
     legs = (Leg(keyword_docs.tolist()), Leg(vector_docs.tolist(), VECTOR_WEIGHT[question.kind] if use_keyword else 1.0))
-    fused = _with_named(fuse(legs, rrf_k), _named(corpus, question, allowed))
+    named = _named(corpus, question, allowed) if use_keyword else []
+    fused = _with_named(fuse(legs, rrf_k), named)
     if not fused:
         return None
-    entries = tuple(fused[:POOL])
+    entries = (*fused[:POOL], *_owners(corpus, fused, allowed))
     docs = np.array([entry.doc for entry in entries], np.int32)
     known = dict(zip(vector_docs.tolist(), cosines.tolist(), strict=True))
     pool = Pool(
@@ -152,7 +169,16 @@ def gather(
         [corpus.node(doc) for doc in docs.tolist()],
         np.array([known.get(doc, np.nan) for doc in docs.tolist()], np.float32),
     )
-    return Gathered(pool, entries, keyword, weigh(corpus, question, pool, keyword, COSINE_FLOOR), len(fused))
+    files_named = frozenset(named if question.kind is QuestionKind.PATH else ())
+    evidence = weigh(corpus, question, pool, keyword, COSINE_FLOOR, files_named)
+    return Gathered(pool, entries, keyword, evidence, len(fused), len(named))
+
+
+def _confidence(gathered: Gathered, question: Question, with_vectors: bool) -> float:
+    if question.kind is QuestionKind.PATH:
+        # A path that names no file is answered only where it was none ("async/await") and its words are all there.
+        return 0.5 * coverage(gathered.pool, gathered.keyword) / WORDS_SUFFICE
+    return confidence(gathered.pool, gathered.keyword, with_vectors=with_vectors)
 
 
 def _allowed(corpus: Corpus, kinds: Sequence[NodeKind] | None, path: str | None) -> NDArray[np.bool_]:
@@ -181,15 +207,42 @@ def _best(scores: NDArray[np.float32], allowed: NDArray[np.bool_], k: int) -> ND
 
 
 def _nearest(
-    text: str, vector_leg: VectorLeg | None, allowed: NDArray[np.bool_]
+    text: str, vector_leg: VectorLeg | None, allowed: NDArray[np.bool_], role_weights: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     if vector_leg is None or not text.strip():
         return _NO_DOCS, np.zeros(0, np.float32)
-    docs, cosines = vector_leg(text, VECTOR_DEPTH)
+    docs, cosines = vector_leg(text, VECTOR_SEARCHED)
     keep = (cosines >= COSINE_FLOOR) & allowed[docs]
     docs, cosines = docs[keep], cosines[keep]
-    order = np.lexsort((docs, -cosines))
+    order = np.lexsort((docs, -cosines * role_weights[docs]))[:VECTOR_DEPTH]
     return docs[order], cosines[order]
+
+
+def _role_weights(corpus: Corpus, wants: frozenset[Role]) -> NDArray[np.float32]:
+    """Per doc what its file's role leaves of a score, so that a large test suite does not fill both legs."""
+    roles = _ROLES_OF.get(corpus)
+    if roles is None:
+        roles = np.zeros(corpus.n_files, np.int8)
+        for path, number in corpus.file_numbers.items():
+            roles[number] = ROLES.index(role_of(path))
+        _ROLES_OF[corpus] = roles
+    weights = np.array([1.0 if role is Role.SOURCE or role in wants else OTHER_ROLE for role in ROLES], np.float32)
+    per_doc: NDArray[np.float32] = weights[roles][corpus.file]
+    return per_doc
+
+
+def _owners(corpus: Corpus, fused: Sequence[Fused], allowed: NDArray[np.bool_]) -> list[Fused]:
+    """Classes whose members are among the best hits but which neither leg found: they hold little text of their own."""
+    taken = {entry.doc for entry in fused[:POOL]}
+    by_doc = {entry.doc: entry for entry in fused[POOL:]}
+    owners: dict[int, Fused] = {}
+    for entry in fused[:MEMBERS_LOOKED_AT]:
+        parent = int(corpus.parent[entry.doc])
+        if parent in taken or parent in owners or parent < 0 or not allowed[parent]:
+            continue
+        if KINDS[int(corpus.kind[parent])] is NodeKind.CLASS:
+            owners[parent] = by_doc.get(parent) or Fused(parent, (None, None), entry.score * OWNER_SHARE)
+    return list(owners.values())
 
 
 def _named(corpus: Corpus, question: Question, allowed: NDArray[np.bool_]) -> list[int]:
@@ -273,4 +326,7 @@ def _candidate(gathered: Gathered, row: int, raw: float, spread: float, boost: f
     )
 
 
+# Roles by file of each live corpus. A corpus is immutable, so that an entry never goes stale.
+_ROLES_OF: Final[WeakKeyDictionary[Corpus, NDArray[np.int8]]] = WeakKeyDictionary()
+ROLES: Final = tuple(Role)
 _NO_DOCS: Final = np.zeros(0, np.int32)

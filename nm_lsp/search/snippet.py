@@ -20,26 +20,31 @@ MAX_SIGNATURE: Final = 45
 MAX_DOC: Final = 160
 """Characters of documentation."""
 MAX_LINE: Final = 160
-MAX_LINES_READ: Final = 600
-MIN_WORDS_MATCHED: Final = 1
+MIN_LINE: Final = 5
+"""Tokens below which no line is worth a try."""
+MAX_LINES_READ: Final = 300
+MAX_LINES: Final = 8
 
 
 def snippet(node: Node, body: str, question: Question, count: TokenCount, limit: int = MAX_TOKENS) -> str:
     """Text of a hit. `body` is the source of the node's span, or "" where it cannot be read."""
-    head = [cut_to(node.signature or node.name, min(MAX_SIGNATURE, limit), count)]
+    text = cut_to(node.signature or node.name, min(MAX_SIGNATURE, limit), count)
     doc = first_sentences(node.doc, MAX_DOC)
     if doc and node.kind is not NodeKind.SECTION:
-        head.append(doc)
+        text = f"{text}\n{doc}"
+        if count(text) > limit:
+            return cut_to(text, limit, count)
+    # The counts of lines add up to no less than the count of the lines together, so that each is counted once.
+    left = limit - count(text)
     chosen: list[tuple[int, str]] = []
-    text = "\n".join(head)
-    if count(text) > limit:
-        return cut_to(text, limit, count)
     for row, line in _best_lines(node, body, question):
-        trial = sorted([*chosen, (row, line)])
-        longer = "\n".join([*head, *(kept for _, kept in trial)])
-        if count(longer) <= limit:
-            chosen, text = trial, longer
-    return text
+        cost = count(f"{line}\n")
+        if cost <= left:
+            left -= cost
+            chosen.append((row, line))
+        if left < MIN_LINE:
+            break
+    return "\n".join([text, *(line for _, line in sorted(chosen))])
 
 
 def _best_lines(node: Node, body: str, question: Question) -> list[tuple[int, str]]:
@@ -48,18 +53,19 @@ def _best_lines(node: Node, body: str, question: Question) -> list[tuple[int, st
     shown = set(words_of(node.signature)) | set(words_of(first_sentences(node.doc, MAX_DOC)))
     documentation = {line.strip() for line in node.doc.split("\n")}
     lines = body.split("\n", MAX_LINES_READ)[:MAX_LINES_READ]
-    scored = []
+    scored, seen = [], set()
     for row, line in enumerate(lines):
         stripped = line.strip()
         if not stripped or (node.kind is not NodeKind.SECTION and _marked_off(stripped) in documentation):
             continue
         words = words_of(stripped)
         found = {term for word in words for term in word_terms(word) if term in wanted}
-        if len(found) < MIN_WORDS_MATCHED or shown.issuperset(words):
+        if not found or shown.issuperset(words) or stripped in seen:
             continue
+        seen.add(stripped)
         scored.append((sum(wanted[term] for term in found), row, stripped[:MAX_LINE]))
     scored.sort(key=lambda entry: (-entry[0], entry[1]))
-    return [(row, line) for _, row, line in scored[:12]]
+    return [(row, line) for _, row, line in scored[:MAX_LINES]]
 
 
 def _marked_off(line: str) -> str:

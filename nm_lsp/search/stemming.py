@@ -89,6 +89,8 @@ def _without_suffix(word: str) -> str:
         word = word[:-2]
         if word.endswith("i"):
             word = word[:-1] + "y"
+    if word.endswith("ify") and len(word) >= MIN_STEM + 3:
+        return word[:-3]
     if word.endswith("ied") and len(word) > MIN_STEM:
         return word[:-3] + "y"
     if word.endswith("ification"):

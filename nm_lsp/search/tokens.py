@@ -21,7 +21,7 @@ from nm_lsp.graph.model import Node
 from nm_lsp.search.stemming import stem
 from nm_lsp.search.wordlists import word_set
 
-TOKENS_VERSION: Final = 1
+TOKENS_VERSION: Final = 2
 
 WHOLE: Final = "="
 """Marks a term that is a whole compound identifier."""

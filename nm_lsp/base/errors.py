@@ -76,7 +76,7 @@ class GitUnavailable(EnvironmentProblem):
 
 
 class StoreProblem(EnvironmentProblem):
-    """`reason` says which: damaged, lost, replaced, locked, newer, foreign, read-only, full, schema or io."""
+    """`reason` says which: damaged, lost, replaced, locked, newer, foreign, read-only, full, schema, index or io."""
 
     code = "store"
 

@@ -21,6 +21,8 @@ from nm_lsp.audit.text import Unreadable, archive_range, format_line, parse_line
 from nm_lsp.base.errors import StoreProblem
 
 _BLOCK = 65_536
+# Windows would turn line feeds into two characters.
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class AuditText:
         data = b"".join(format_line(record) for record in records)
         data = data[len(torn) :] if data.startswith(torn) else b"\n" + data
         try:
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = os.open(self.path, _APPEND, 0o644)
             try:
                 # A process killed between the halves leaves a torn line.
                 half = len(data) // 2
@@ -183,7 +185,7 @@ class DroppedRecords:
         line = json.dumps({"time": time, "action": action, "subject": subject, "why": why}).encode("ascii") + b"\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            descriptor = os.open(self.path, _APPEND, 0o644)
             try:
                 _write_all(descriptor, line)
                 os.fsync(descriptor)

@@ -46,10 +46,14 @@ def primary_code(error: sqlite3.Error) -> int:
 def problem(error: sqlite3.Error, path: Path) -> StoreProblem:
     """The error for people that stands for one of SQLite's."""
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
-        # Made of the other tables; `decision_search.make_anew` repairs it.
-        return StoreProblem(f"{path}: the full-text index is damaged", reason="index")
+        return index_problem(path)
     reason, words = _REASONS.get(primary_code(error), ("io", "gave an error"))
     return StoreProblem(f"{path} {words} ({error})", reason=reason, hint=_HINTS.get(reason))
+
+
+def index_problem(path: Path) -> StoreProblem:
+    """The full-text index is damaged: it is made of the other tables, and `decision_search.make_anew` repairs it."""
+    return StoreProblem(f"{path}: the full-text index is damaged", reason="index")
 
 
 def damage_seen_outside(path: Path, *, expect_content: bool) -> str | None:

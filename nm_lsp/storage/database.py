@@ -111,7 +111,7 @@ class Database:
                 self._failpoint("begun")
                 yield self._writer
                 self._failpoint("before-commit")
-                _patiently(lambda: self._writer.execute("COMMIT"), self._options.busy_ms)
+                self._commit()
             except sqlite3.Error as error:
                 raise damage.problem(error, self.path) from error
             finally:
@@ -119,6 +119,13 @@ class Database:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
             self._failpoint("committed")
+
+    def _commit(self) -> None:
+        try:
+            _patiently(lambda: self._writer.execute("COMMIT"), self._options.busy_ms)
+        except sqlite3.IntegrityError as error:
+            # No constraint of ours waits for the commit; a full-text index that cannot be written answers so.
+            raise damage.index_problem(self.path) from error
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -154,14 +161,18 @@ class Database:
             except sqlite3.Error as error:
                 raise damage.problem(error, self.path) from error
 
-    def shrink(self) -> None:
-        """Give the space of deleted rows back to the disk, log included. Rewrites the file; the content stays."""
+    def shrink(self) -> bool:
+        """Give the space of deleted rows back to the disk, log included. Rewrites the file; the content stays.
+
+        False where another process is reading so long that the log still holds old pages.
+        """
         with self._write_lock:
             try:
                 _patiently(lambda: self._writer.execute("VACUUM"), self._options.busy_ms)
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             except sqlite3.Error as error:
                 raise damage.problem(error, self.path) from error
+        return not is_busy
 
     def close(self) -> None:
         with self._write_lock, self._read_lock:

@@ -65,7 +65,8 @@ def finish(database: Database, audit: AuditLog, backups: Backups) -> Redaction:
             left.append(backup.path)
     with database.atomic() as connection:
         connection.executemany(_DONE, [(name,) for name in notes])
-    database.shrink()
+    if not database.shrink():
+        left.append(Path(f"{database.path}-wal"))
     return Redaction(n_lines, n_backups, tuple(left))
 
 

@@ -6,7 +6,6 @@ found once it is back, because the index knows which revision of a decision it h
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sqlite3
 from collections.abc import Iterable
@@ -33,6 +32,15 @@ _FORGET_NOTE = "DELETE FROM indexed WHERE number = ?"
 _FORGET_NOTES = "DELETE FROM indexed"
 _CLEAN = "INSERT INTO decision_text (decision_text) VALUES ('optimize')"
 _DROP = "DROP TABLE IF EXISTS decision_text"
+# An index without content, as FTS5 itself makes it: lengths of nothing, and a structure without segments. Written to
+# its own tables where FTS5 is missing or cannot read what is there.
+_EMPTY_SHADOWS = (
+    "DELETE FROM decision_text_content",
+    "DELETE FROM decision_text_docsize",
+    "DELETE FROM decision_text_idx",
+    "DELETE FROM decision_text_data",
+    "INSERT INTO decision_text_data (id, block) VALUES (1, x''), (10, x'00000000000000')",
+)
 # Title, rationale, tags, alternatives.
 _SEARCH = """
 SELECT d.id, -bm25(decision_text, 4.0, 1.0, 3.0, 1.0)
@@ -75,13 +83,21 @@ def prepare(connection: sqlite3.Connection) -> bool:
 def make_anew(connection: sqlite3.Connection) -> bool:
     """Drop the index and build it from the view, in a transaction that has not touched it yet; False without FTS5."""
     try:
+        # FTS5 does not even drop a table whose structure it cannot read.
+        if exists(connection):
+            _empty(connection)
         connection.execute(_DROP)
-        connection.execute(_FORGET_NOTES)
     except sqlite3.DatabaseError as error:
         if not _is_missing(error):
             raise
         return False
     return prepare(connection)
+
+
+def _empty(connection: sqlite3.Connection) -> None:
+    for statement in _EMPTY_SHADOWS:
+        connection.execute(statement)
+    connection.execute(_FORGET_NOTES)
 
 
 def exists(connection: sqlite3.Connection) -> bool:
@@ -116,9 +132,17 @@ def update(connection: sqlite3.Connection, decision: DecisionId, *, changed_behi
 
 
 def forget_old_terms(connection: sqlite3.Connection) -> None:
-    """Rewrite the index so that the words of removed texts are gone from it, not only marked as deleted."""
-    with contextlib.suppress(sqlite3.OperationalError):
+    """Rewrite the index so that the words of removed texts are gone from it, not only marked as deleted.
+
+    Without FTS5 nothing can rewrite it: its tables are emptied, and it is made anew once FTS5 is back.
+    """
+    try:
         connection.execute(_CLEAN)
+    except sqlite3.DatabaseError as error:
+        if not _is_missing(error):
+            raise
+        if exists(connection):
+            _empty(connection)
 
 
 def _index(connection: sqlite3.Connection, row: tuple[int, int, str, str, str, str]) -> None:

@@ -181,24 +181,26 @@ class DecisionStore:
         now: float,
         expect: Mapping[DecisionId, int] | None = None,
         if_revision: int | None = None,
+        merged: bool = False,
     ) -> Appended:
         """Write events, the view after them and their audit records, then audit records of `acts`, all or nothing.
 
         `expect` gives revisions of decisions, `if_revision` that of the whole store, as the caller saw them; where one
         has moved, raises `Conflict` with the record (None for the store) as it now reads. Raises `Refused` where an
-        event cannot follow those before it, and `StoreProblem` where the file cannot be written.
+        event cannot follow those before it (`merged` as in `fold.apply`), and `StoreProblem` where the file cannot be
+        written.
         """
         try:
-            appended = self._append(events, acts, now, expect or {}, if_revision)
+            appended = self._append(events, acts, now, expect or {}, if_revision, merged)
         except StoreProblem as error:
             self._mend(error, now)
-            appended = self._append(events, acts, now, expect or {}, if_revision)
+            appended = self._append(events, acts, now, expect or {}, if_revision, merged)
         if self._database.replaced():
             # Removed between the check and the commit: the commit went into the file that has no name any more, and
             # another process may have put that back before.
             self.heal(now)
             if events and not self._has(events[-1]):
-                appended = self._append(events, acts, now, {}, None)
+                appended = self._append(events, acts, now, {}, None, merged)
         self.audit.follow()
         return appended
 
@@ -224,6 +226,7 @@ class DecisionStore:
         now: float,
         expect: Mapping[DecisionId, int],
         if_revision: int | None,
+        merged: bool,
     ) -> Appended:
         changed: dict[DecisionId, DecisionRecord] = {}
         with self._database.atomic() as connection:
@@ -238,7 +241,7 @@ class DecisionStore:
                         f"{decision} was changed meanwhile", current=current, hint="Look at it and try again."
                     )
             for event in events:
-                sequence, record = decision_rows.append_event(connection, event)
+                sequence, record = decision_rows.append_event(connection, event, merged=merged)
                 self._failpoint("event-written")
                 audit_rows.append_act(connection, act_of(event), event.time, sequence)
                 if record is not None:

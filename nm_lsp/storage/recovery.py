@@ -89,7 +89,7 @@ def open_or_report_loss(folder: Path, backups: Backups, options: Options, now: f
     try:
         return attempt()
     except StoreProblem as error:
-        if error.reason != "damaged":
+        if error.reason != "damaged" or options.reading_only:
             raise
         aside = set_damaged_aside(path, SCHEMA, now, expect_content=expect_content)
         if aside is None and path.exists():
@@ -159,7 +159,8 @@ def _replay_one(connection: sqlite3.Connection, record: AuditRecord) -> None:
     if event is None:
         audit_rows.insert(connection, record, None)
         return
-    sequence, _ = decision_rows.append_event(connection, event, record.act if redacted_leaves(record) else None)
+    marks = record.act if redacted_leaves(record) else None
+    sequence, _ = decision_rows.append_event(connection, event, marks, merged=True)
     if event.kind is EventKind.REDACTED and event.decision is not None:
         # The backup may be older than the redaction, and so may other backups.
         field = str(event.after["field"])

@@ -510,6 +510,24 @@ def test_a_store_made_with_fts5_works_without_it_and_catches_up(
     assert store.search("plain")[0] == []
 
 
+def test_a_redaction_without_fts5_leaves_no_word_in_the_index(
+    open_store: Open, event: Make, ids: Ids, now: float, repository: Path, tmp_path: Path
+) -> None:
+    store = open_store()
+    store.append([event("recorded", 1, 1, rationale=SECRET), event("recorded", 2, 2, title="Plain")], now=now)
+    store.close()
+    without_fts5(repository / ".neuralmind/lsp/memory.db")
+    store = open_store()
+    store.redact(event("redacted", 1, 3, field="rationale", reason="a key"), now=now)
+    store.close()
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
+    without_fts5(repository / ".neuralmind/lsp/memory.db", back=True)
+    store = open_store()
+    assert [match.decision for match in store.search("plain")[0]] == [ids(2)]
+    assert store.search("plain")[1]
+    assert store.search(SECRET)[0] == []
+
+
 def test_a_fresh_store_without_fts5(
     open_store: Open, event: Make, ids: Ids, now: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -526,24 +544,35 @@ def test_a_fresh_store_without_fts5(
     assert store.search("tokens") == ([store.search("tokens")[0][0]], True)
 
 
-def test_a_damaged_index_is_made_anew(open_store: Open, event: Make, ids: Ids, now: float, repository: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE decision_text_data SET block = x'00ff00ff'",
+        "DELETE FROM decision_text_data",
+        "DELETE FROM decision_text_idx",
+        "DELETE FROM decision_text_content",
+        "DELETE FROM decision_text_docsize",
+    ],
+)
+def test_a_damaged_index_harms_nobody(
+    open_store: Open, event: Make, ids: Ids, now: float, repository: Path, damage: str
+) -> None:
+    """Found when the store is opened, or while it is open."""
     store = open_store()
     store.append([event("recorded", 1, 1, title="Signed tokens")], now=now)
-    store.close()
-    with sqlite3.connect(repository / ".neuralmind/lsp/memory.db") as other:
-        other.execute("UPDATE decision_text_data SET block = x'00ff00ff'")
-        other.execute("DELETE FROM indexed")
-    other.close()
-    store = open_store()
-    assert store.search("tokens")[0][0].decision == ids(1)
-    assert store.search("tokens")[1]
-    with sqlite3.connect(repository / ".neuralmind/lsp/memory.db") as other:
-        other.execute("UPDATE decision_text_data SET block = x'00ff00ff'")
-    other.close()
-    other_store = open_store()
-    other_store.append([event("amended", 1, 2, before={}, title="Keys")], now=now)
-    assert other_store.search("keys")[0][0].decision == ids(1)
-    assert other_store.search("keys")[1]
+    for n in (2, 3):
+        with sqlite3.connect(repository / ".neuralmind/lsp/memory.db") as other:
+            other.execute(damage)
+            if n == 2:
+                other.execute("DELETE FROM indexed")
+        other.close()
+        store = open_store()
+        store.search("tokens")
+        store.append([event("recorded", n, n, title=f"Keys {n}")], now=now)
+        assert ids(n) in [match.decision for match in store.search("keys")[0]]
+        store.append([event("amended", 1, n + 10, before={}, title=f"Tokens {n}")], now=now)
+        assert ids(1) in [match.decision for match in store.search("tokens")[0]]
+        assert store.audit.verify().sound
 
 
 # Schema

@@ -300,6 +300,17 @@ def test_a_damaged_store_is_kept_and_restored(
     store.close()
 
 
+def test_reading_only_moves_nothing(open_store: Open, event: Make, now: float, lsp: Path) -> None:
+    store = open_store()
+    store.append([event("recorded", 1, 1)], now=now)
+    store.close()
+    text_instead(lsp / "memory.db")
+    with pytest.raises(StoreProblem) as caught:
+        open_store(options=Options(reading_only=True))
+    assert caught.value.reason == "damaged"
+    assert (lsp / "memory.db").read_text().startswith("notes")
+
+
 def test_damage_without_any_copy_is_still_not_begun_anew_silently(
     open_store: Open, event: Make, now: float, lsp: Path
 ) -> None:

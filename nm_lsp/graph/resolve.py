@@ -17,6 +17,8 @@ MAX_AMBIGUOUS = 5
 """A use whose name has more definitions than this says nothing about any of them."""
 
 _SELF_NAMES = frozenset({"self", "this", "cls", "super", "Self", "static", "parent"})
+_IMPLICIT_THIS = frozenset({"java", "csharp", "cpp", "ruby"})
+"""Languages in which a bare name can mean a member of the class around it."""
 _CALLABLE = frozenset({NodeKind.FUNCTION, NodeKind.METHOD, NodeKind.CLASS})
 
 
@@ -66,12 +68,24 @@ class ModuleIndex:
         if not wanted:
             return []
         found = self._ending(self._by_tail, wanted, anchored)
-        if not found and language in {"go", "java", "csharp", "php", "cpp", "c"}:
+        if language == "go":
+            return self._go_package(wanted)
+        if not found and language in {"java", "csharp", "php", "cpp", "c"}:
             return [file for _, file in self._ending(self._by_folder, wanted, anchored)]
         if len(found) > 1 and not anchored:
             best = max(_shared_prefix(path, origin) for path, _ in found)
             found = [item for item in found if _shared_prefix(item[0], origin) == best]
         return [file for _, file in found]
+
+    def _go_package(self, wanted: str) -> list[int]:
+        """The files of the folder that an import path ends in. A path without a host is of the standard library."""
+        parts = wanted.split("/")
+        if "." not in parts[0]:
+            return []
+        for start in range(1, len(parts)):
+            if found := self._ending(self._by_folder, "/".join(parts[start:]), anchored=False):
+                return [file for _, file in found]
+        return []
 
     @staticmethod
     def _ending(table: dict[str, list[tuple[str, int]]], wanted: str, anchored: bool) -> list[tuple[str, int]]:
@@ -156,6 +170,8 @@ class Resolver:
             return self._targets(imported, reference, Confidence.RESOLVED)
         candidates = [int(doc) for doc in self._index.defined(parts[-1])]
         here = [doc for doc in candidates if self._index.file_of(doc) == file and doc != source]
+        if len(parts) == 1 and self._index.language_of(file) not in _IMPLICIT_THIS:
+            here = [doc for doc in here if self._index.kind_of(doc) is not NodeKind.METHOD]
         if here and (len(parts) == 1 or self._qualifies(here, parts)):
             return self._targets(self._nearest(here, source)[:1], reference, Confidence.RESOLVED)
         return self._anywhere(parts[-1], file, reference, methods_only=len(parts) > 1)

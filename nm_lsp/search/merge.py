@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nm_lsp.search.segment import Columns, Segment, pack_strings
+from nm_lsp.search.segment import Columns, Segment, SegmentBuilder, pack_strings
 
 _FILE_TEXTS = ("file.path", "file.language", "file.problem")
 _DOC_TEXTS = ("doc.name", "doc.qualified", "doc.signature", "doc.text", "doc.rationale")
@@ -28,6 +28,8 @@ def merge_segments(parts: Sequence[tuple[Segment, NDArray[np.bool_]]], check: Ca
 
     `check` is called between parts and may raise to abandon the merge.
     """
+    if not parts:
+        return SegmentBuilder().build()
     columns: dict[str, list[NDArray[Any]]] = {}
     merger = _Merger(columns)
     for segment, live in parts:

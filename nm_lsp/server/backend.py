@@ -100,6 +100,7 @@ class Backend:
         self._subscribers: list[Listener] = []
         self._overlay: dict[tuple[Path, str], dict[object, Document]] = {}
         self._closing = False
+        self.is_configured = False
         self.executor = ThreadPoolExecutor(N_REQUEST_THREADS, "nm-request")
         # One thread, so that folder and settings changes stay in order.
         self._engine_thread = ThreadPoolExecutor(1, "nm-engine")
@@ -140,6 +141,7 @@ class Backend:
         self, client: object, first_folder: Path | None, tell: Callable[[tuple[SettingProblem, ...]], None]
     ) -> None:
         """Read the settings anew and pass them on; `tell` gets what could not be used, on the loop."""
+        self.is_configured = True
         self._submit(self._configure, client, first_folder, tell)
 
     def _configure(

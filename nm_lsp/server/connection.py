@@ -139,7 +139,9 @@ class NmServer(LanguageServer):
         if self.started:
             return
         self.started = True
-        self.reconfigure()
+        # A client without settings of its own does not undo those of another.
+        if self.client_settings is not None or not self.backend.is_configured:
+            self.reconfigure()
         for root in self.roots.all:
             self.roots.open(root)
 

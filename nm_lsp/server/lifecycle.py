@@ -127,13 +127,17 @@ def folders_changed(server: NmServer, params: Any) -> None:
     event = params.get("event") if isinstance(params, dict) else None
     if not isinstance(event, dict):
         return
+    first = server.roots.all[:1]
     for uri in _uris(event.get("removed")):
         root = server.roots.remove(uri)
         if root is not None:
             server.reporter.folder_removed(root)
     for uri in _uris(event.get("added")):
-        root = server.roots.add(uri)
-        if root is not None and server.started:
+        server.roots.add(uri)
+    if server.started:
+        if server.roots.all[:1] != first:
+            server.reconfigure()
+        for root in server.roots.all:
             server.roots.open(root)
     server.documents.folders_changed()
 

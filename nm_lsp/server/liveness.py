@@ -21,17 +21,16 @@ def watch_ancestor(pid: int, on_gone: Callable[[], None]) -> None:
 
 
 def _watch(pid: int, on_gone: Callable[[], None]) -> None:
-    if pid == _PARENT_AT_START and os.getppid() != pid:
-        on_gone()  # it died before we came to look
-        return
     # Imported late: `initialize` is answered before psutil is loaded.
     import psutil
 
     try:
         ancestor = next((parent for parent in psutil.Process().parents() if parent.pid == pid), None)
-    except psutil.Error:
-        return
+    except psutil.Error:  # one of them ended while we looked
+        ancestor = None
     if ancestor is None:
+        if pid == _PARENT_AT_START:
+            on_gone()  # it died before we came to look
         return
     pause = threading.Event()
     while _lives(ancestor, psutil.STATUS_ZOMBIE, psutil.Error):

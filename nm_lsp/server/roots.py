@@ -52,6 +52,9 @@ class Roots:
         return root
 
     def open(self, root: Root) -> None:
+        """Make the engine open the folder, once."""
+        if root.opening is not None or root.host.done():
+            return
         if is_in_git_folder(root.path):
             root.host.set_exception(Refused(f"{root.path} belongs to git itself; nothing in it is indexed."))
             return

@@ -30,9 +30,10 @@ def claim_streams() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    for descriptor in (real_in, real_out):
-        # A client may hand us ends that it made non-blocking for itself.
-        os.set_blocking(descriptor, True)
+    if sys.platform != "win32":
+        for descriptor in (real_in, real_out):
+            # A client may hand us ends that it made non-blocking for itself.
+            os.set_blocking(descriptor, True)
     if sys.stderr is None:  # the process was started without one
         sys.stderr = os.fdopen(2, "w", closefd=False)
     sys.stdout = sys.stderr

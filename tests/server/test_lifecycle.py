@@ -172,6 +172,29 @@ async def test_settings_come_from_the_client_over_the_file_over_the_defaults(roo
         assert len(shown(client)) == 2
 
 
+async def test_the_file_of_a_folder_opened_later_is_read(root: Path) -> None:
+    config = root / ".neuralmind" / "lsp" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("search.rrf_k = 10\n")
+    async with local_client() as client:
+        await client.start()
+        added = {"event": {"added": [{"uri": root.as_uri(), "name": "x"}], "removed": []}}
+        client.notify("workspace/didChangeWorkspaceFolders", added)
+        assert (await client.request("neuralmind/status", {}))["folder"] == root.as_uri()
+        assert client.workspace.settings.search.rrf_k == 10
+
+
+async def test_a_client_without_settings_does_not_undo_those_of_another(root: Path) -> None:
+    async with local_client() as first:
+        await first.start(root, options={"settings": {"search": {"rrfK": 20}}})
+        async with local_client(backend=first.server.backend) as second:
+            await second.start(root)
+            assert first.workspace.settings.search.rrf_k == 20
+        async with local_client(backend=first.server.backend) as third:
+            await third.start(root, options={"settings": {"search": {"rrfK": 21}}})
+            await third.until(lambda: first.workspace.settings.search.rrf_k == 21)
+
+
 async def test_settings_are_asked_for_before_folders_are_opened(root: Path) -> None:
     async with local_client() as client:
         params = {"capabilities": FULL, "rootUri": root.as_uri()}

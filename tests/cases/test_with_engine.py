@@ -97,3 +97,29 @@ def test_l05_shutdown_amid_indexing_is_quick(root: Path, env: dict[str, str], pr
     print(f"shutdown {answered:.3f} s, exit {ended:.3f} s, load {os.getloadavg()[0]:.1f}")
     assert ended < 3
     assert client.errors == b""
+
+
+def test_l09_broken_files_and_debug_logging_leave_the_output_clean(
+    root: Path, env: dict[str, str], process_client: Start, tmp_path: Path
+) -> None:
+    """L09: fifty broken files, a git that prints banners, development mode and debug logging: only frames come out."""
+    for number in range(50):
+        (root / f"broken{number}.py").write_bytes(b"def f(:\n  '''\x00\xff" + b"(" * number)
+    shim = tmp_path / "bin" / "git"
+    shim.parent.mkdir()
+    shim.write_text("#!/bin/sh\necho banner; echo banner >&2\nexit 1\n")
+    shim.chmod(0o755)
+    loud = {
+        **env,
+        "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONDEVMODE": "1",
+        "PYTHONWARNINGS": "always",
+        "NM_LSP_LOG": "DEBUG",
+    }
+    client = process_client(REAL, env=loud)
+    client.start(root, FULL)
+    until_ready(client)
+    client.request("neuralmind/search", {"query": "governed"})
+    assert client.stop() == 0
+    assert client.unframed == b""
+    assert b"Traceback" not in client.errors, client.errors[-2000:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nm_lsp.cli.main import run
+from nm_lsp.cli.entry import run
 
 if __name__ == "__main__":
     run()

@@ -31,6 +31,7 @@ COMMANDS = {
     "stats": "Count files, symbols, edges and communities.",
     "graph": "Export or validate the code graph.",
     "model": "Install or inspect the weights for vector search.",
+    "guard": "Say which decisions govern files and whether they hold.",
     "doctor": "Check every part and name the command that repairs it.",
     "benchmark": "Measure speed and token savings on this folder.",
     "settings": "Print the settings with their defaults, as Markdown or JSON schema.",

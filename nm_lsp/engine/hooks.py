@@ -1,8 +1,4 @@
-"""Git hooks as a use case: install, uninstall, say how they stand; and what they noted about rewritten commits.
-
-Hooks decide when one looks, never what one sees, with one exception: `post-rewrite`'s list of (old, new) commits lets a
-confirmation follow an amended or rebased commit, and is stored as an event by whoever reads it here.
-"""
+"""Git hooks as a use case: install, uninstall, say how they stand. What they noted is read by `rewrites`."""
 
 from __future__ import annotations
 
@@ -11,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nm_lsp.base.errors import Refused
-from nm_lsp.git import Place, Repository, discover
-from nm_lsp.git.hook_log import START, Offset, read_log, roll_if_large
+from nm_lsp.git import Repository, discover
 from nm_lsp.git.hooks import (
     Ground,
     HookState,
@@ -22,8 +17,6 @@ from nm_lsp.git.hooks import (
     switched_on,
     uninstall_hooks,
 )
-
-Pair = tuple[str, str]
 
 _NOTES = {
     Ground.OWN: None,
@@ -52,34 +45,6 @@ class HooksResult:
     hooks_path: str
     hooks: tuple[HookStatus, ...]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rewrites:
-    """`pairs` are (old, new) commits in the order in which git told them; `offset` is for the next call."""
-
-    pairs: tuple[Pair, ...]
-    offset: Offset
-
-
-def read_rewrites(place: Place, known: Collection[Pair] = (), since: Offset = START, *, roll: bool = False) -> Rewrites:
-    """The pairs noted since `since` that are not in `known`, each once.
-
-    From `START` it reads everything that is still there, so that nothing noted while no process ran is missed; `known`
-    are the pairs that are stored. `roll` lets a large file that was read to its end be put aside: for a caller that
-    has stored what it read before.
-    """
-    lines, offset = read_log(place.common_dir, since)
-    seen = set(known)
-    pairs: list[Pair] = []
-    for line in lines:
-        pair = line.pair()
-        if pair is not None and pair not in seen:
-            seen.add(pair)
-            pairs.append(pair)
-    if roll and not pairs:
-        roll_if_large(place.common_dir, offset)
-    return Rewrites(tuple(pairs), offset)
 
 
 def status(folder: Path, *, git: str = "git") -> HooksResult:

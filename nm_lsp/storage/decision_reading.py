@@ -18,7 +18,7 @@ from typing import TypeVar
 from nm_lsp.base.errors import InvalidInput, StoreProblem
 from nm_lsp.decisions.fold import DecisionRecord
 from nm_lsp.decisions.model import DecisionId
-from nm_lsp.storage import damage, decision_rows
+from nm_lsp.storage import decision_rows
 from nm_lsp.storage.decision_schema import SCHEMA
 
 T = TypeVar("T")
@@ -82,7 +82,12 @@ def read_store(path: Path, ask: Callable[[DecisionReader], T]) -> T:
                 return answer[0]
     except InvalidInput as error:
         raise StoreProblem(f"{path} holds something that is no decision: {error}", reason="damaged") from error
+    except OSError as error:
+        raise StoreProblem(f"{path} cannot be read: {error.strerror}.", reason="io") from error
     except sqlite3.Error as error:
+        # Imported here because it needs the module for locks, which costs more than the whole reading.
+        from nm_lsp.storage import damage
+
         raise damage.problem(error, path) from error
     raise StoreProblem(f"{path} is being written all the time.", reason="locked", hint="Try again.")
 
@@ -96,7 +101,7 @@ def _attempt(path: Path, ask: Callable[[DecisionReader], T]) -> tuple[T] | None:
     """
     log = Path(f"{path}-wal")
     before = _stat(path)
-    in_wal_mode = damage.read_header(path)[18:19] == b"\x02"
+    in_wal_mode = _is_in_wal_mode(path)
     if in_wal_mode and not log.exists():
         answer = _asked(path, "mode=ro&immutable=1", ask)
         return (answer,) if _stat(path) == before and not log.exists() else None
@@ -104,7 +109,7 @@ def _attempt(path: Path, ask: Callable[[DecisionReader], T]) -> tuple[T] | None:
         try:
             return (_asked(path, "mode=ro", ask),)
         except sqlite3.OperationalError as error:
-            if damage.primary_code(error) not in _NEEDS_WRITING:
+            if error.sqlite_errorcode & 0xFF not in _NEEDS_WRITING:
                 raise
     with tempfile.TemporaryDirectory(prefix="nm-lsp-") as folder:
         copy = Path(folder, path.name)
@@ -128,6 +133,11 @@ def _asked(path: Path, mode: str, ask: Callable[[DecisionReader], T]) -> T:
         if version > SCHEMA.version:
             raise StoreProblem(f"{path} was written by a newer nm-lsp.", reason="newer", hint="Update this one.")
         return ask(DecisionReader(connection))
+
+
+def _is_in_wal_mode(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(19)[18:] == b"\x02"
 
 
 def _stat(path: Path) -> tuple[int, int, int]:

@@ -14,6 +14,7 @@ import pytest
 
 from nm_lsp.base.errors import Refused
 from nm_lsp.engine import hooks
+from nm_lsp.engine.rewrites import read_rewrites
 from nm_lsp.git import discover
 from nm_lsp.git.hook_log import START, log_folder, read_log, roll_if_large
 from nm_lsp.git.hook_script import HOOKS, block, is_shell_script, with_block, without_block
@@ -95,10 +96,10 @@ def test_a_rebase_tells_every_pair(repo: Sandbox) -> None:
     new = repo.git("rev-list", "--reverse", "main..side").split()
     place = discover(repo.root)
     assert place is not None
-    found = hooks.read_rewrites(place)
+    found = read_rewrites(place)
     assert found.pairs == tuple(zip(old, new, strict=True))
-    assert hooks.read_rewrites(place, known=found.pairs[:1]).pairs == found.pairs[1:]
-    assert hooks.read_rewrites(place, since=found.offset).pairs == ()
+    assert read_rewrites(place, known=found.pairs[:1]).pairs == found.pairs[1:]
+    assert read_rewrites(place, since=found.offset).pairs == ()
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])

@@ -11,12 +11,11 @@ from nm_lsp.decisions.fold import DecisionRecord, Standing, dependency_problems,
 from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.validation import escaped
 from nm_lsp.decisions.verdicts import AnchorView, Reason, Relation, Severity, Status, Verdict
-from nm_lsp.engine.decision_requests import AnchorRow, AnchorState, DecisionDetail, DecisionRow
+from nm_lsp.engine.decision_shapes import AnchorRow, AnchorState, DecisionDetail, DecisionRow
 from nm_lsp.git import CommitInfo
 
 if TYPE_CHECKING:
     # Not imported at run time: `guard` puts decisions into words without opening a store for writing.
-    from nm_lsp.engine.decisions.anchoring import Prefix
     from nm_lsp.engine.decisions.worktree import WorkTree
 
 SHORT = 8
@@ -34,16 +33,22 @@ class Judged(Protocol):
     def verdicts(self) -> Mapping[DecisionId, Verdict]: ...
 
 
+class Paths(Protocol):
+    """From paths of the repository to those of whoever asks; an `anchoring.Prefix`."""
+
+    def to_folder(self, repo_path: str) -> str | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Describer:
     """What is needed to put decisions of one look into words. `commits` are those the sentences name."""
 
     look: Judged
-    prefix: Prefix
+    prefix: Paths
     commits: Mapping[str, CommitInfo]
 
     @classmethod
-    def of(cls, tree: WorkTree, look: Judged, prefix: Prefix, ids: Iterable[DecisionId]) -> Describer:
+    def of(cls, tree: WorkTree, look: Judged, prefix: Paths, ids: Iterable[DecisionId]) -> Describer:
         """Asks git once for the commits that the sentences about `ids` name."""
         named = {v.commit for i in ids if (v := look.verdicts.get(i)) is not None and v.commit is not None}
         commits: Mapping[str, CommitInfo] = {}

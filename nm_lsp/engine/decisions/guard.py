@@ -1,0 +1,324 @@
+"""Which decisions govern a few paths and whether they hold: the answer for hooks of agents and for CI.
+
+Guarantees: the verdicts are those of a whole look (`worktree.WorkTree`), since only decisions that may govern the paths
+are left out of the judging; nothing is written, not even a lock file; where git or the store cannot answer, that is
+said, and no decision is then called ACTIVE. Imports neither numpy nor a grammar unless one is needed.
+
+A decision may govern a path if one of its anchors was ever named so or is a folder or a glob, if a name of it is not
+among HEAD's files (it moved or is gone), or if it was named as a file that left in a commit that added the path.
+Limit: a name that was given away in a branch over several commits and taken anew since is not followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nm_lsp.base.errors import GitUnavailable, StoreProblem
+from nm_lsp.decisions.fold import DecisionRecord, Memory, Standing
+from nm_lsp.decisions.globs import anchor_governs
+from nm_lsp.decisions.model import AnchorKind, DecisionId
+from nm_lsp.decisions.staleness import Judge
+from nm_lsp.decisions.verdicts import AnchorView, Relation, Status, Verdict
+from nm_lsp.engine.decision_shapes import DecisionRow
+from nm_lsp.engine.decisions.home import STORE_FOLDER, home_of, root_by_hand
+from nm_lsp.engine.decisions.rows import Describer
+from nm_lsp.engine.rewrites import read_rewrites
+from nm_lsp.git import CommitInfo, Place, Repository, discover
+from nm_lsp.storage.decision_reading import DecisionReader, read_store
+
+if TYPE_CHECKING:
+    from nm_lsp.engine.decisions.code import Grammars
+
+_DATABASE = "memory.db"
+_TEXT_COPY = "audit.jsonl"
+_WIDE = frozenset({AnchorKind.FOLDER, AnchorKind.GLOB})
+_MAX_FORMER = 2_000
+"""Former names followed; beyond them every decision is judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A decision that governs a path: anchored at this very file (or a symbol of it), or at a folder or glob around."""
+
+    decision: DecisionRow
+    rationale: str
+    symbols: tuple[str, ...]
+    is_here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedPath:
+    """`path` as it was asked for; `repo_path` None outside a repository."""
+
+    path: str
+    repo_path: str | None
+    decisions: tuple[Guarded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardResult:
+    """`doubted`: a governing decision is STALE or INVALIDATED. `unknown`: of one nobody knows, or a `problem` kept the
+    question from being answered."""
+
+    paths: tuple[GuardedPath, ...]
+    doubted: bool
+    unknown: bool
+    problems: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Judged:
+    """What was looked at: a `rows.Judged`."""
+
+    records: dict[DecisionId, DecisionRecord] = field(default_factory=dict)
+    verdicts: dict[DecisionId, Verdict] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _FromRoot:
+    """A `rows.Paths`: `path` in results is the repository's."""
+
+    text: str = ""
+
+    def to_folder(self, repo_path: str) -> str | None:
+        return repo_path
+
+
+def guard(paths: Sequence[str], base: Path, *, git: str = "git", revival: bool = False) -> GuardResult:
+    """The decisions that govern `paths` (absolute, or relative to `base`), judged at the HEAD of their work tree.
+
+    Paths need not exist. Raises nothing for what lies outside a repository or has no decisions.
+    """
+    groups: dict[Path, list[tuple[str, Path]]] = {}
+    for path in paths:
+        target = _real_parent(Path(os.path.normpath(base / path)))
+        folder = _existing(target.parent)
+        groups.setdefault(root_by_hand(folder) or folder, []).append((path, target))
+    answered: dict[str, GuardedPath] = {}
+    problems: list[str] = []
+    for folder, asked in groups.items():
+        try:
+            answered.update(_guard_folder(folder, asked, git, revival))
+        except (StoreProblem, GitUnavailable) as problem:
+            problems.append(str(problem))
+    rows = tuple(answered.get(path) or GuardedPath(path, None, ()) for path in paths)
+    found = {guarded.decision.status for row in rows for guarded in row.decisions}
+    doubted = bool(found & {Status.STALE.value, Status.INVALIDATED.value})
+    unknown = bool(problems) or Status.UNKNOWN.value in found
+    return GuardResult(rows, doubted, unknown, tuple(dict.fromkeys(problems)))
+
+
+def _guard_folder(
+    folder: Path, asked: Sequence[tuple[str, Path]], git: str, revival: bool
+) -> Iterator[tuple[str, GuardedPath]]:
+    if not (folder / ".git").exists():
+        return _without_git(folder, asked)
+    if (folder / ".git").is_dir() and _store_file(folder) is None:
+        # The main work tree, and so the home of the store: git need not be asked.
+        return iter(())
+    try:
+        place = discover(folder, executable=git)
+    except GitUnavailable as problem:
+        return _unknown(folder, asked, problem)
+    if place is None or place.work_tree is None:
+        return iter(())
+    with Repository(place, executable=git) as repository:
+        store = _store_file(home_of(place, folder, repository))
+        if store is None:
+            return iter(())
+        return iter(list(_judged(place, repository, store, asked, revival)))
+
+
+def _judged(
+    place: Place, repository: Repository, store: Path, asked: Sequence[tuple[str, Path]], revival: bool
+) -> Iterator[tuple[str, GuardedPath]]:
+    assert place.work_tree is not None
+    names = {given: _names_of(path, place.work_tree) for given, path in asked}
+    wanted = {name for found in names.values() for name in found}
+    try:
+        head = repository.head().commit
+        here = repository.names(head) if head is not None else set()
+        former = _former_names(repository, head, wanted & here) if head is not None else set()
+    except GitUnavailable as problem:
+        yield from _unknown(place.work_tree, asked, problem, store)
+        return
+    moved_here = bool(wanted & here)
+
+    def ask(reader: DecisionReader) -> Memory:
+        known = reader.names() if moved_here else set()
+        away = known if former is None else (known - here) | (former & known)
+        return Memory(reader.records(reader.named(wanted | away)), reader.rewrites())
+
+    memory = read_store(store, ask)
+    # The list of commits that a server has not stored yet counts as it will once it is stored.
+    memory.rewrites.extend(read_rewrites(place, memory.rewrites).pairs)
+    judge = Judge(repository, _LazyGrammars(), revival=revival)
+    verdicts = judge.look(head, memory)
+    look = _Judged(memory.records, {**verdicts})
+    governing = {given: [row for name in found for row in _governing(verdicts, name)] for given, found in names.items()}
+    shown = {identity for rows in governing.values() for identity, _ in rows}
+    # What only makes a reason plainer may fail without taking the verdict with it.
+    with contextlib.suppress(GitUnavailable):
+        look.verdicts.update(judge.classify({identity: verdicts[identity] for identity in shown}))
+    commits = {v.commit for i in shown if (v := look.verdicts[i]).status is Status.STALE and v.commit is not None}
+    infos: dict[str, CommitInfo] = {}
+    with contextlib.suppress(GitUnavailable):
+        infos = repository.describe(commits) if commits else {}
+    describer = Describer(look, _FromRoot(), infos)
+    for given, _path in asked:
+        yield given, GuardedPath(given, names[given][0], _described(describer, governing[given]))
+
+
+def _former_names(repository: Repository, head: str, names: set[str]) -> set[str] | None:
+    """The files that left in a commit that added one of `names`, and so on backwards; None for too many of them."""
+    found: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        pairs = repository.additions(head, sorted(waiting))
+        gone = {c.path for change in repository.differences(pairs) for c in change if c.new is None}
+        waiting = gone - found - names
+        found |= waiting
+        if len(found) > _MAX_FORMER:
+            return None
+    return found
+
+
+def _governing(verdicts: Mapping[DecisionId, Verdict], path: str) -> list[tuple[DecisionId, list[AnchorView]]]:
+    """The decisions with an anchor that is at `path` now or governs it, those anchored there first."""
+    here, around = [], []
+    for identity in sorted(verdicts):
+        views = verdicts[identity].anchors
+        exact = [view for view in views if view.now.kind not in _WIDE and view.now.path == path]
+        wide = [view for view in views if view.now.kind in _WIDE and anchor_governs(view.now, path)]
+        if exact:
+            here.append((identity, exact))
+        elif wide:
+            around.append((identity, wide))
+    return here + around
+
+
+def _described(describer: Describer, rows: Iterable[tuple[DecisionId, list[AnchorView]]]) -> tuple[Guarded, ...]:
+    found: dict[DecisionId, Guarded] = {}
+    for identity, views in rows:
+        if identity not in found:
+            symbols = tuple(dict.fromkeys(view.now.symbol for view in views if view.now.symbol is not None))
+            rationale = describer.look.records[identity].decision.rationale
+            is_here = any(view.now.kind not in _WIDE for view in views)
+            found[identity] = Guarded(describer.row(identity), rationale, symbols, is_here)
+    return tuple(found.values())
+
+
+# -- without an answer of git ----------------------------------------------------------------------------------------
+
+
+def _unknown(
+    root: Path, asked: Sequence[tuple[str, Path]], problem: GitUnavailable, store: Path | None = None
+) -> Iterator[tuple[str, GuardedPath]]:
+    """By the names as they were given: nobody knows whether these hold, or where others moved."""
+    store = store or _store_file(root)
+    if store is None:
+        raise problem
+    names = {given: _names_of(path, root) for given, path in asked}
+    records = read_store(store, lambda reader: reader.records(reader.named(n for row in names.values() for n in row)))
+    verdicts = {}
+    for identity, record in records.items():
+        status = Status.INVALIDATED if record.standing is Standing.INVALIDATED else Status.UNKNOWN
+        views = tuple(AnchorView(anchor, anchor, False, False) for anchor in record.decision.anchors)
+        verdicts[identity] = Verdict(identity, status, 0, Relation.GONE, views, cause=str(problem))
+    yield from _shown(_Judged(records, verdicts), names)
+    if not verdicts:
+        raise problem
+
+
+def _without_git(folder: Path, asked: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, GuardedPath]]:
+    """Saving other bytes plays the part of a commit (rule 9): the bytes on disk decide."""
+    root = next((place for place in (folder, *folder.parents) if (place / STORE_FOLDER / _DATABASE).exists()), None)
+    if root is None:
+        return
+    # Imported here because only folders without a repository pay for it.
+    from nm_lsp.engine.decisions.without_git import judge_folder
+
+    names = {given: _names_of(path, root) for given, path in asked}
+    store = root / STORE_FOLDER / _DATABASE
+    records = read_store(store, lambda reader: reader.records(reader.named(n for row in names.values() for n in row)))
+    yield from _shown(_Judged(records, judge_folder(root, Memory(records))), names)
+
+
+def _shown(look: _Judged, names: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, GuardedPath]]:
+    describer = Describer(look, _FromRoot(), {})
+    for given, found in names.items():
+        rows = [row for name in found for row in _governing(look.verdicts, name)]
+        yield given, GuardedPath(given, found[0], _described(describer, rows))
+
+
+# -- places ----------------------------------------------------------------------------------------------------------
+
+
+def _store_file(home: Path) -> Path | None:
+    """The store's file; None where there never was one. Raises `StoreProblem` where there was one and it is gone."""
+    folder = home / STORE_FOLDER
+    if (folder / _DATABASE).exists():
+        return folder / _DATABASE
+    # Imported here because most repositories with decisions have their store at home.
+    from nm_lsp.storage.locations import state_root
+
+    path_hash = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
+    kept = list(state_root().glob(f"*-{path_hash}"))
+    for elsewhere in kept:
+        if (elsewhere / "store" / _DATABASE).exists():
+            return elsewhere / "store" / _DATABASE
+    if kept or (folder / _TEXT_COPY).exists():
+        raise StoreProblem(
+            f"The decision store {folder / _DATABASE} is missing, and there is something to restore it from.",
+            reason="lost",
+            hint="Open the folder in an editor, or run `nm-lsp doctor`, to restore it.",
+        )
+    return None
+
+
+def _real_parent(path: Path) -> Path:
+    """`path` with the links of the folders above it followed, but not its own."""
+    return path.parent.resolve() / path.name
+
+
+def _existing(folder: Path) -> Path:
+    return next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
+
+
+def _names_of(path: Path, root: Path) -> list[str]:
+    """The repository paths that writing to `path` changes: its own, and for a link that of its target."""
+    found = [path.relative_to(root).as_posix()]
+    target = path.resolve()
+    if target != path and target.is_relative_to(root):
+        found.append(target.relative_to(root).as_posix())
+    return found
+
+
+class _LazyGrammars:
+    """A `CodeComparison` that loads the grammars with the first text it compares."""
+
+    def __init__(self) -> None:
+        self._grammars: Grammars | None = None
+
+    def _loaded(self) -> Grammars:
+        if self._grammars is None:
+            # Imported here because most answers need no grammar and loading them costs 50 ms.
+            from nm_lsp.engine.decisions.code import Grammars
+
+            self._grammars = Grammars()
+        return self._grammars
+
+    def same_file(self, path: str, seen: bytes, now: bytes) -> bool:
+        return self._loaded().same_file(path, seen, now)
+
+    def symbol_text(self, path: str, name: str, text: bytes) -> bytes | None:
+        return self._loaded().symbol_text(path, name, text)
+
+    def same_symbol(self, path: str, seen: bytes, now: bytes) -> bool:
+        return self._loaded().same_symbol(path, seen, now)

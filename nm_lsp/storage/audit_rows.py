@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from nm_lsp.audit.chain import GENESIS, Act, AuditRecord, Head, Payload, link, reveal
 from nm_lsp.audit.text import Unreadable
-from nm_lsp.storage.decision_rows import payloads_from_json
+from nm_lsp.storage.decision_rows import as_ascii, from_ascii, payloads_from_json
 
 _HEAD = "SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1"
 _ADD = """
@@ -52,10 +52,10 @@ def insert(connection: sqlite3.Connection, record: AuditRecord, event: int | Non
         (
             record.sequence,
             record.time,
-            act.actor,
+            as_ascii(act.actor),
             act.face,
             act.action,
-            act.subject,
+            as_ascii(act.subject),
             event,
             *payloads,
             record.previous,
@@ -71,8 +71,13 @@ def read(connection: sqlite3.Connection, after: int = 0) -> Iterator[AuditRecord
         payloads = _payloads(before, after_) if number is None else _event_payloads(event, marks)
         if isinstance(payloads, Unreadable):
             yield payloads
-        else:
-            yield AuditRecord(sequence, time, Act(actor, face, action, subject, *payloads), previous, hash_)
+            continue
+        try:
+            act = Act(from_ascii(actor), face, action, from_ascii(subject), *payloads)
+        except ValueError:
+            yield Unreadable("its actor or subject was not written by this program")
+            continue
+        yield AuditRecord(sequence, time, act, previous, hash_)
 
 
 def hash_at(connection: sqlite3.Connection, sequence: int) -> str | None:

@@ -126,14 +126,14 @@ def read_anchors(connection: sqlite3.Connection) -> list[tuple[DecisionId, Ancho
     ]
 
 
-def as_ascii(path: str) -> str:
-    """A path as the table of anchors has it."""
-    # A path that is no UTF-8 has lone surrogates, which SQLite does not take.
-    return json.dumps(path)[1:-1]
+def as_ascii(text: str) -> str:
+    """A path, name or subject as the tables have it: other characters and the backslash escaped as in JSON."""
+    # A path or a configured name that is no UTF-8 has lone surrogates, which SQLite does not take.
+    return json.dumps(text)[1:-1]
 
 
 def from_ascii(text: str) -> str:
-    """The inverse of `as_ascii`."""
+    """The inverse of `as_ascii`. Raises `ValueError` for some texts that it never makes."""
     return cast("str", json.loads(f'"{text}"')) if "\\" in text else text
 
 

@@ -27,6 +27,7 @@ from nm_lsp.storage.audit_log import AuditLog
 from nm_lsp.storage.backups import Backup, Backups
 from nm_lsp.storage.database import Database, Failpoint, Options, no_failpoint, open_database
 from nm_lsp.storage.decision_redaction import Redaction
+from nm_lsp.storage.decision_rows import as_ascii, from_ascii
 from nm_lsp.storage.decision_schema import SCHEMA
 from nm_lsp.storage.decision_search import Match
 from nm_lsp.storage.recovery import Recovery
@@ -372,7 +373,10 @@ class DecisionStore:
 
     def log_findings(self, findings: Iterable[LoggedFinding]) -> int:
         """Add findings to the log; returns how many were new to it."""
-        rows = [(f.decision, f.confirmation, f.commit, f.path, f.kind, f.detail, f.time) for f in findings]
+        rows = [
+            (f.decision, f.confirmation, f.commit, as_ascii(f.path), f.kind, as_ascii(f.detail), f.time)
+            for f in findings
+        ]
         if not rows:
             return 0
         with self._database.atomic() as connection:
@@ -381,7 +385,11 @@ class DecisionStore:
     def findings(self, decision: DecisionId) -> list[LoggedFinding]:
         """The log of one decision, in the order of time."""
         with self._database.reading() as connection:
-            return [LoggedFinding(*row) for row in connection.execute(_FINDINGS, (decision,))]
+            rows = connection.execute(_FINDINGS, (decision,)).fetchall()
+        return [
+            LoggedFinding(decision, confirmation, commit, from_ascii(path), kind, from_ascii(detail), time)
+            for confirmation, commit, path, kind, detail, time in rows
+        ]
 
     def embeddings(self, model: str) -> tuple[list[tuple[DecisionId, bytes]], Vectors]:
         """The cached vectors of a model: (decision, hash of the text embedded) and, row by row, a float32 matrix."""
@@ -419,7 +427,7 @@ INSERT OR IGNORE INTO findings (decision, confirmation, commit_id, path, kind, d
 VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _FINDINGS = """
-SELECT decision, confirmation, commit_id, path, kind, detail, time FROM findings WHERE decision = ?
+SELECT confirmation, commit_id, path, kind, detail, time FROM findings WHERE decision = ?
 ORDER BY time, commit_id, path
 """
 _EMBEDDINGS = "SELECT decision, content, vector FROM embeddings WHERE model = ? ORDER BY decision"

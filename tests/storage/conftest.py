@@ -32,9 +32,10 @@ def confirmation(path: str = "src/a.py") -> dict[str, Any]:
 
 
 def make_event(kind: str, n: int, at: int, **values: Any) -> Event:
-    """Event `at` (its id and time) of decision `n`; `values` are fields, `before` and `reason` excepted."""
+    """Event `at` (its id and time) of decision `n`; `values` are fields, `before`, `reason` and `actor` excepted."""
     before = values.pop("before", {})
     reason = values.pop("reason", None)
+    actor = values.pop("actor", "Ada <ada@example.org>")
     if kind == "recorded":
         path = values.pop("path", "src/a.py")
         values = {
@@ -51,7 +52,7 @@ def make_event(kind: str, n: int, at: int, **values: Any) -> Event:
         decision=decision_id(n),
         kind=EventKind(kind),
         time=utc_text(NOW + at),
-        actor="Ada <ada@example.org>",
+        actor=actor,
         face="cli",
         commit=COMMIT,
         reason=reason,

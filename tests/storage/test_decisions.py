@@ -121,7 +121,15 @@ def test_a_writer_that_saw_an_older_revision_writes_nothing(
 
 def test_texts_that_are_no_utf8_survive(open_store: Open, event: Make, now: float) -> None:
     store = open_store()
-    odd = event("recorded", 1, 1, path="src/\udce9.py", rationale="lone \ud800 half", title="☃ \u202e")
+    odd = event(
+        "recorded",
+        1,
+        1,
+        actor='Zo\udceb \\ "Z" <z@example.org>',
+        path="src/\udce9.py",
+        rationale="lone \ud800 half",
+        title="☃ \u202e",
+    )
     store.append([odd], now=now)
     assert store.changes(0).events == (odd,)
     assert store.records()[0] == fold([odd])
@@ -143,7 +151,7 @@ def test_anchors_follow_amendments(open_store: Open, event: Make, ids: Ids, now:
 
 def test_findings_are_logged_once(open_store: Open, ids: Ids) -> None:
     store = open_store()
-    one = LoggedFinding(ids(1), "e-1", "ab" * 20, "a.py", "stale", "changed", "2026-01-31T12:00:00.000000Z")
+    one = LoggedFinding(ids(1), "e-1", "ab" * 20, "a\\\udce9.py", "stale", 'Zoë "x"\n', "2026-01-31T12:00:00.000000Z")
     two = LoggedFinding(ids(1), "e-1", "cd" * 20, "a.py", "moved", "b.py", "2026-01-31T12:00:01.000000Z")
     assert store.log_findings([one, two]) == 2
     assert store.log_findings([one, two]) == 0
@@ -198,6 +206,7 @@ TAMPERINGS = {
         7,
     ),
     "view": ("UPDATE decisions SET record = replace(record, 'Because', 'Despite') WHERE number = 2", Fault.ALTERED, 0),
+    "actor broken": ("UPDATE audit SET actor = 'E\\x' WHERE sequence = 2", Fault.UNREADABLE, 2),
     "marks": ("UPDATE events SET marks = '[{},{}]' WHERE sequence = 2", Fault.UNREADABLE, 2),
 }
 

@@ -67,8 +67,8 @@ class BuildState:
                 self._writes = writes
                 if not writes:
                     self._checked = True
-            case Building(_, stage, done, total, quiet):
-                self._build(stage, done, total, quiet)
+            case Building():
+                self._build(message)
             case Finished(_, ticket, error):
                 self._finish(ticket, error)
             case Published():
@@ -76,14 +76,15 @@ class BuildState:
             case _:
                 pass
 
-    def _build(self, stage: Stage, done: int, total: int, quiet: bool) -> None:
+    def _build(self, message: Building) -> None:
+        stage, done, total = message.stage, message.done, message.total
         self._phase = _PHASES[stage]
-        if stage is Stage.EMBEDDING:
+        if message.ticket >= 0:
             # Symbols, keyword search and graph are complete before the first vector is made.
             self._checked = True
-            self._dealt_with = self._ticket
+            self._dealt_with = max(self._dealt_with, message.ticket)
         self._progress = Progress(done, total)
-        if not quiet:
+        if not message.quiet:
             self._shown = True
             percent = int(100 * done / total) if total else None
             words = _WORDS[stage].format(done=done, total=total)

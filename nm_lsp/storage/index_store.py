@@ -74,6 +74,7 @@ class Manifest:
 
     `complete` is False while the first build of this analyzer is under way. `model` is the model that made `vectors`.
     `read_ns` is when the newest of the files was read: a file whose mtime is not clearly older may have changed since.
+    `touched` gives newer time stamps (ns) of files that were found to hold the bytes that were read.
     """
 
     analyzer: str
@@ -86,6 +87,7 @@ class Manifest:
     annoy: str | None = None
     topics: str | None = None
     read_ns: int = 0
+    touched: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class IndexStore:
             data["segments"] = tuple(SegmentEntry(row["name"], tuple(row["dead"])) for row in data["segments"])
             data["skipped"] = tuple(SkippedFile(**row) for row in data["skipped"])
             data["vectors"] = tuple(data["vectors"])
+            data["touched"] = tuple((path, mtime_ns) for path, mtime_ns in data["touched"])
             return Manifest(**data)
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -231,7 +234,7 @@ class IndexStore:
     def collect(self, manifest: Manifest) -> None:
         """Delete files that `manifest` does not name and nobody has been given for `KEEP_S`."""
         named = {entry.name for entry in manifest.segments} | set(manifest.vectors)
-        named |= {manifest.topics or "", manifest.annoy or "", "manifest.json", "writer.lock"}
+        named |= {manifest.topics or "", manifest.annoy or "", "manifest.json", "writer.lock", "suspects.json"}
         oldest = time.time() - KEEP_S
         for entry in self._entries():
             try:

@@ -21,7 +21,7 @@ from nm_lsp.search.merge import merge_segments
 from nm_lsp.search.segment import FileStamp, Segment, SegmentBuilder
 from nm_lsp.storage.index_store import IndexStore, Manifest, SegmentEntry, SkippedFile
 from nm_lsp.worker.analysis import ANALYZER, analyse_file, content_hash
-from nm_lsp.worker.marks import ParseMark, fatal_files
+from nm_lsp.worker.marks import ParseMark, clear_suspects, fatal_files
 from nm_lsp.worker.sources import Candidate, Refusal, Unreadable, candidates, read_bytes, walk
 
 RACY_NS = 2_000_000_000
@@ -68,6 +68,7 @@ class FolderIndex:
         self.manifest = store.manifest() or Manifest(ANALYZER)
         self._live: dict[str, Place] = {}
         self._skipped: dict[str, SkippedFile] = {}
+        self._touched: dict[str, int] = {}
         if self.manifest.analyzer != ANALYZER:
             self.manifest = replace(Manifest(ANALYZER), generation=self.manifest.generation)
         self._load()
@@ -76,6 +77,7 @@ class FolderIndex:
     def _load(self) -> None:
         """Fill the tables from the manifest; a damaged segment loses its files, which are then read anew."""
         good = []
+        self._touched = touched = dict(self.manifest.touched)
         for entry in self.manifest.segments:
             try:
                 segment = self.store.segment(entry.name)
@@ -85,7 +87,10 @@ class FolderIndex:
             dead = set(entry.dead)
             for row, path in enumerate(segment.paths.all()):
                 if row not in dead:
-                    self._live[path] = Place(entry.name, row, segment.stamp(row))
+                    stamp = segment.stamp(row)
+                    if path in touched:
+                        stamp = replace(stamp, mtime_ns=touched[path])
+                    self._live[path] = Place(entry.name, row, stamp)
         vectors = tuple(name for name in self.manifest.vectors if self._can_map(name))
         self._skipped = {item.path: item for item in self.manifest.skipped}
         self.note_fatal_files()
@@ -170,11 +175,22 @@ class FolderIndex:
         place = self._live.get(item.path)
         if place is not None:
             stamp = place.stamp
-            if (stamp.size, stamp.mtime_ns) != (item.size, item.mtime_ns):
+            if stamp.size != item.size:
                 return True
-            return item.mtime_ns > self.manifest.read_ns - RACY_NS and self._differs(item, stamp)
+            if stamp.mtime_ns == item.mtime_ns and item.mtime_ns <= self.manifest.read_ns - RACY_NS:
+                return False
+            if self._differs(item, stamp):
+                return True
+            self._note_touched(item, place)
+            return False
         skipped = self._skipped.get(item.path)
         return skipped is None or (skipped.size, skipped.mtime_ns) != (item.size, item.mtime_ns)
+
+    def _note_touched(self, item: Candidate, place: Place) -> None:
+        """The file has a new time stamp and its old bytes: its rows stand, and it need not be read again."""
+        if item.mtime_ns != place.stamp.mtime_ns:
+            self._live[item.path] = replace(place, stamp=replace(place.stamp, mtime_ns=item.mtime_ns))
+            self._touched[item.path] = item.mtime_ns
 
     def _differs(self, item: Candidate, stamp: FileStamp) -> bool:
         try:
@@ -190,7 +206,7 @@ class FolderIndex:
         skipped: list[SkippedFile] = []
         started = time.time_ns()
         for n_done, item in enumerate(items, 1):
-            known, refused = self._live.get(item.path), self._skipped.get(item.path)
+            refused = self._skipped.get(item.path)
             if refused is not None and refused.reason == FATAL and refused.mtime_ns == item.mtime_ns:
                 yield n_done
                 continue
@@ -200,11 +216,7 @@ class FolderIndex:
             except Unreadable as reason:
                 skipped.append(SkippedFile(item.path, str(reason), item.size, item.mtime_ns))
             else:
-                if known is not None and known.stamp.content_hash == file.stamp.content_hash:
-                    # Touched, not changed: the rows stand, and this process need not read it again.
-                    self._live[item.path] = replace(known, stamp=file.stamp)
-                else:
-                    builder.add(file)
+                builder.add(file)
             self._mark.leave()
             yield n_done
         name = self.store.write_segment(builder.columns()) if builder.n_files else None
@@ -237,12 +249,13 @@ class FolderIndex:
         for refusal in refused:
             self._bury(refusal.path, dead)
             self._skipped[refusal.path] = SkippedFile(refusal.path, refusal.reason, refusal.size, refusal.mtime_ns)
-        if not dead and before == self._skipped:
+        if not dead and before == self._skipped and dict(self.manifest.touched) == self._touched:
             return False
         self._publish(list(self.manifest.segments), dead, self.manifest.read_ns)
         return True
 
     def _bury(self, path: str, dead: dict[str, set[int]]) -> None:
+        self._touched.pop(path, None)
         place = self._live.pop(path, None)
         if place is not None:
             dead.setdefault(place.segment, set()).add(place.file)
@@ -256,15 +269,21 @@ class FolderIndex:
                 kept.append(replace(entry, dead=rows))
         self.update(segments=tuple(kept), skipped=tuple(self._skipped.values()), read_ns=read_ns)
 
+    def note_success(self) -> None:
+        """A round of parsing ended well."""
+        clear_suspects(self.store.folder)
+
     def update(self, **changes: object) -> None:
         """Publish the manifest with these fields changed."""
-        self.manifest = self.store.publish(replace(self.manifest, **changes))  # type: ignore[arg-type]
+        touched = tuple(sorted(self._touched.items()))
+        self.manifest = self.store.publish(replace(self.manifest, touched=touched, **changes))  # type: ignore[arg-type]
         self.store.forget_except(self.manifest)
 
     def start_anew(self, *, vectors: bool) -> None:
         """Forget every row, so that the next scan reads everything; readers keep the last generation until then."""
         self._live.clear()
         self._skipped.clear()
+        self._touched.clear()
         kept = () if vectors else self.manifest.vectors
         self.manifest = replace(
             Manifest(ANALYZER), generation=self.manifest.generation, vectors=kept, model=self.manifest.model

@@ -1,16 +1,18 @@
 """Who killed the parser: each process notes the file it is about to parse where the note survives its death.
 
-A native parser that crashes takes its process with it. The next one finds the note, skips that file with the reason,
-and goes on. A note costs one write to a memory-mapped page.
+A native parser that crashes takes its process with it. The next one finds the note, tries that file once more, skips it
+with the reason if that ends the process again, and goes on. A note costs one write to a memory-mapped page.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 from pathlib import Path
 
+_SUSPECTS = "suspects.json"
 _SIZE = 8192
 _MAX_PATH = _SIZE - 2
 
@@ -39,7 +41,10 @@ class ParseMark:
 
 
 def fatal_files(folder: Path) -> list[str]:
-    """Paths that processes which are gone were parsing. Only for the holder of the writer lock; clears the notes."""
+    """Paths in the middle of which two processes ended. Only for the holder of the writer lock; takes the notes away.
+
+    The first time it may have been a `kill` from outside, so the file is only suspected and tried once more.
+    """
     found = []
     for mark in folder.glob("parsing-*.mark"):
         if mark.name == f"parsing-{os.getpid()}.mark":
@@ -52,4 +57,22 @@ def fatal_files(folder: Path) -> list[str]:
         length = int.from_bytes(raw[:2], "little")
         if length:
             found.append(raw[2 : 2 + length].decode("utf-8", "surrogatepass"))
-    return found
+    if not found:
+        return []
+    suspects = _suspects(folder)
+    with contextlib.suppress(OSError):
+        (folder / _SUSPECTS).write_text(json.dumps(sorted(suspects.union(found))), "ascii")
+    return [path for path in found if path in suspects]
+
+
+def clear_suspects(folder: Path) -> None:
+    """Everything was parsed and nobody died."""
+    with contextlib.suppress(OSError):
+        (folder / _SUSPECTS).unlink()
+
+
+def _suspects(folder: Path) -> set[str]:
+    try:
+        return set(json.loads((folder / _SUSPECTS).read_text("ascii")))
+    except (OSError, ValueError, TypeError):
+        return set()

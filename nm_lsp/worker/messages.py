@@ -113,13 +113,14 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Building:
-    """`quiet`: so little work that nobody need be shown its progress."""
+    """`quiet`: so little work that nobody need be shown its progress. All rescans up to `ticket` are in the index."""
 
     key: int
     stage: Stage
     done: int
     total: int
     quiet: bool
+    ticket: int
 
 
 @dataclass(frozen=True, slots=True)

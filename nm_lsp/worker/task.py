@@ -83,6 +83,7 @@ class FolderTask:
         self._paths: set[str] = set()
         self._rebuild = False
         self._ticket = 0
+        self._dealt_with = -1
         self._writes: bool | None = None
         self._next_lock = 0.0
         self._next_look = 0.0
@@ -248,6 +249,7 @@ class FolderTask:
         yield False
         changed = index.remove(changes.gone, changes.refused) or bool(changes.to_read)
         yield from self._parse(index, changes.to_read)
+        index.note_success()
         if not index.manifest.complete:
             self._topics.update(index, changed=True)
             index.update(complete=True)
@@ -258,6 +260,7 @@ class FolderTask:
         yield False
         yield from self._settle(index, changed=changed)
         # Whoever waits for symbols and keyword search need not wait for the list of missing vectors too.
+        self._dealt_with = ticket
         self._report(Stage.EMBEDDING, 0, 0, quiet=True, force=True)
         if self._opened.with_vectors and self._vectors.start(index, self._preferred):
             vectors = self._vectors
@@ -336,7 +339,7 @@ class FolderTask:
         now = time.monotonic()
         if force or now - self._reported >= REPORT_S:
             self._reported = now
-            self._send(Building(self._opened.key, stage, done, total, quiet))
+            self._send(Building(self._opened.key, stage, done, total, quiet, self._dealt_with))
 
     def _trouble(self, code: str, message: str, hint: str | None) -> None:
         self._send(Trouble(self._opened.key, code, message, hint))

@@ -17,7 +17,9 @@ from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import GitUnavailable, InvalidInput, NmError, StoreProblem
 from nm_lsp.engine import answers, contexts, graphs
 from nm_lsp.engine.answers import View
+from nm_lsp.engine.contexts import Contexts
 from nm_lsp.engine.decision_requests import DecisionsChanged
+from nm_lsp.engine.decisions.context_block import governing_block
 from nm_lsp.engine.decisions.desk import Desk
 from nm_lsp.engine.decisions.outlines import Outlines
 from nm_lsp.engine.decisions.repository import Repositories
@@ -111,6 +113,7 @@ class Host:
         self._stamp: tuple[int, int] | None = None
         self._base: Snapshot | None = None
         self._laid_over: _LaidOver | None = None
+        self._contexts = Contexts(lambda paths, budget, count: governing_block(self.decisions, paths, budget, count))
         self._said: set[str] = set()
         self._last_query: str | None = None
         self._head_known: tuple[float, tuple[str | None, str | None]] = (-HEAD_S, (None, None))
@@ -338,7 +341,7 @@ class Host:
         return self._answer(lambda view: answers.search(view, params, cancel))
 
     def query(self, params: QueryParams, cancel: Cancellation) -> QueryResult:
-        result = self._answer(lambda view: contexts.query(view, params, cancel))
+        result = self._answer(lambda view: self._contexts.query(view, params, self.decisions.revision(), cancel))
         self._last_query = params.query
         return result
 
@@ -349,7 +352,8 @@ class Host:
         query = params.query if params.query is not None else self._last_query
         if query is None:
             raise InvalidInput("query", "no question has been asked yet", hint="Ask one, or give it here.")
-        return self._answer(lambda view: contexts.explain(view, query, cancel))
+        revision = self.decisions.revision()
+        return self._answer(lambda view: contexts.explain(view, self._contexts, query, revision, cancel))
 
     def relevance(self, params: RelevanceParams, cancel: Cancellation) -> RelevanceResult:
         return self._answer(lambda view: answers.relevance(view, params, cancel))

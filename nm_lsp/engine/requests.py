@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from nm_lsp.engine.decision_requests import DecisionsChanged
+from nm_lsp.engine.decision_requests import DecisionRow, DecisionsChanged
 from nm_lsp.graph.model import Span
 
 
@@ -134,12 +134,14 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """`text` is the layers joined, ready for an agent; `tokens` never exceeds the budget."""
+    """`text` is the layers joined, ready for an agent, and the `decisions` that govern the files of the hits; `tokens`
+    never exceeds the budget."""
 
     text: str
     tokens: int
     layers: tuple[Layer, ...]
     hits: tuple[Hit, ...]
+    decisions: tuple[DecisionRow, ...]
     partial: tuple[Missing, ...]
     trace: Trace | None = None
 

@@ -24,7 +24,7 @@ class SourceTexts:
     def __init__(self, folder: Path, snapshot: Snapshot, screen: Callable[[str], str | None]) -> None:
         self._folder = folder
         self._snapshot = snapshot
-        self._screen = screen
+        self.screen = screen
         self._texts: dict[str, tuple[str | None, TextState]] = {}
         self.changed: list[str] = []
 
@@ -46,7 +46,7 @@ class SourceTexts:
 
     def _load(self, path: str) -> tuple[str | None, TextState]:
         if path in self._snapshot.overlay:
-            return (self._screen(path) or "").removeprefix("\ufeff"), TextState.SAME
+            return (self.screen(path) or "").removeprefix("\ufeff"), TextState.SAME
         stamp = self._snapshot.corpus.stamp(path)
         try:
             status = (self._folder / path).lstat()

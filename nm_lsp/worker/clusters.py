@@ -141,7 +141,11 @@ def _ids(corpus: Corpus, docs: Iterable[int]) -> tuple[str, ...]:
 
 def _title(corpus: Corpus, place: str, symbols: Iterable[int]) -> str:
     """A folder and up to three of the most used names: "django/forms: CharField, Form, ValidationError"."""
-    names = list(dict.fromkeys(corpus.name(doc) for doc in symbols))[:TITLE_NAMES]
+    spellings: dict[str, str] = {}
+    for doc in symbols:
+        name = corpus.name(doc)
+        spellings.setdefault(name.lower(), name)
+    names = list(spellings.values())[:TITLE_NAMES]
     return f"{place}: {', '.join(names)}" if place and names else place or ", ".join(names) or "files"
 
 

@@ -210,6 +210,10 @@ class Desk:
             )
         return tuple(found)
 
+    def revision(self) -> tuple[str | None, int]:
+        """HEAD and the store's revision of the last look: what is said of decisions changes only with it."""
+        return (self._shown or self.poll()).revision
+
     def row(self, identity: str) -> DecisionRow | None:
         """The decision with exactly this id as the last look has it."""
         look = self._shown or self.poll()

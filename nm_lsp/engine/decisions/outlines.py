@@ -85,7 +85,7 @@ class Outlines:
             if known is not None and known[0] == stamp:
                 self._known.move_to_end(path)
                 return known[1]
-        outline = _outline_of(path, text if text is not None else self._read(path))
+        outline = _outline_of(path, text if text is not None else self.text(path) or "")
         with self._lock:
             self._known[path] = (stamp, outline)
             self._known.move_to_end(path)
@@ -93,18 +93,22 @@ class Outlines:
                 self._known.popitem(last=False)
         return outline
 
+    def text(self, path: str) -> str | None:
+        """The text of a file, on the screen first; None where there is none that can be read."""
+        text = self._screen(path)
+        if text is not None:
+            return text
+        try:
+            return decode(read_bytes(self._folder, path, MAX_BYTES))
+        except (Unreadable, OSError):
+            return None
+
     def _stamp(self, path: str) -> tuple[int, int] | None:
         try:
             status = (self._folder / path).stat()
         except (OSError, ValueError):
             return None
         return status.st_mtime_ns, status.st_size
-
-    def _read(self, path: str) -> str:
-        try:
-            return decode(read_bytes(self._folder, path, MAX_BYTES))
-        except (Unreadable, OSError):
-            return ""
 
 
 def _outline_of(path: str, text: str) -> Outline:

@@ -84,7 +84,7 @@ class Memory:
         if event.decision is None:
             self.rewrites.extend(event.pairs())
         else:
-            self.records[event.decision] = apply(self.records.get(event.decision), event)
+            self.records[event.decision] = apply(self.records.get(event.decision), event, merged=True)
 
 
 def fold_all(events: Iterable[Event]) -> Memory:
@@ -95,20 +95,26 @@ def fold_all(events: Iterable[Event]) -> Memory:
     return memory
 
 
-def fold(events: Iterable[Event]) -> DecisionRecord:
-    """The record that the events of one decision make. Raises `Refused` if an event cannot follow those before it."""
+def fold(events: Iterable[Event], *, merged: bool = False) -> DecisionRecord:
+    """The record that the events of one decision make; `merged` as in `apply`.
+
+    Raises `Refused` if an event cannot follow those before it.
+    """
     record: DecisionRecord | None = None
     for event in events:
-        record = apply(record, event)
+        record = apply(record, event, merged=merged)
     if record is None:
         raise InvalidInput("events", "a decision has at least one event.")
     return record
 
 
-def apply(record: DecisionRecord | None, event: Event) -> DecisionRecord:
+def apply(record: DecisionRecord | None, event: Event, *, merged: bool = False) -> DecisionRecord:
     """`record` after `event`; None before its first event.
 
     Raises `Refused` where the event cannot follow, with what to do instead. A writer calls this before it appends.
+    `merged` takes in what was written beside the events before it, in another clone: a decision that was invalidated
+    here stays so, whatever confirms it there, until it is reinstated; what was invalidated twice keeps its first
+    reason.
     """
     if record is None:
         return _recorded(event)
@@ -119,15 +125,15 @@ def apply(record: DecisionRecord | None, event: Event) -> DecisionRecord:
         case EventKind.RECORDED:
             raise Refused(f"{record.id} is recorded already.", hint="Amend it instead.")
         case EventKind.AMENDED:
-            return _amended(record, after, event)
+            return _amended(record, after, event, merged)
         case EventKind.RESTORED:
-            if record.standing is Standing.INVALIDATED:
+            if record.standing is Standing.INVALIDATED and not merged:
                 raise Refused(f"{record.id} is invalidated.", hint="Reinstate it with a reason instead.")
             return _confirmed(after, event)
         case EventKind.INVALIDATED | EventKind.SUPERSEDED:
-            return _invalidated(record, after, event)
+            return _invalidated(record, after, event, merged)
         case EventKind.REINSTATED:
-            if record.standing is not Standing.INVALIDATED:
+            if record.standing is not Standing.INVALIDATED and not merged:
                 raise Refused(f"{record.id} is not invalidated, so there is nothing to reinstate.")
             return replace(_confirmed(after, event), standing=Standing.ACTIVE, invalidation=None, superseded_by=None)
         case EventKind.ACKNOWLEDGED:
@@ -331,12 +337,12 @@ def _recorded(event: Event) -> DecisionRecord:
     )
 
 
-def _amended(record: DecisionRecord, after: DecisionRecord, event: Event) -> DecisionRecord:
+def _amended(record: DecisionRecord, after: DecisionRecord, event: Event, merged: bool) -> DecisionRecord:
     decision = with_fields(record.decision, event.after)
     confirmation = event.confirmation()
     if confirmation is None:
         return replace(after, decision=decision)
-    if record.standing is Standing.INVALIDATED:
+    if record.standing is Standing.INVALIDATED and not merged:
         raise Refused(f"{record.id} is invalidated.", hint="Reinstate it before you change what it governs.")
     return replace(after, decision=decision, confirmations=(confirmation,), confirmed_at=event.time, acknowledged=())
 
@@ -348,9 +354,9 @@ def _confirmed(after: DecisionRecord, event: Event) -> DecisionRecord:
     return replace(after, confirmations=(*after.confirmations, confirmation), confirmed_at=event.time)
 
 
-def _invalidated(record: DecisionRecord, after: DecisionRecord, event: Event) -> DecisionRecord:
+def _invalidated(record: DecisionRecord, after: DecisionRecord, event: Event, merged: bool) -> DecisionRecord:
     replacement = event.after.get("supersededBy")
-    if record.standing is Standing.INVALIDATED and replacement is None:
+    if record.standing is Standing.INVALIDATED and replacement is None and not merged:
         raise Refused(f"{record.id} is invalidated already.", hint="Its history says by whom and why.")
     superseded_by = record.superseded_by
     if replacement is not None:

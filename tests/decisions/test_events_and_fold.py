@@ -149,6 +149,25 @@ def test_invalidated_holds_until_it_is_reinstated() -> None:
     assert (replaced.superseded_by, replaced.invalidation) == (TWO, record.invalidation)
 
 
+def test_what_was_written_in_another_clone_can_always_be_taken_in() -> None:
+    seen = {"confirmation": confirmation(B).to_plain()}
+    anchors = [parse_anchor("other.py").to_plain()]
+    there = [
+        event(EventKind.RESTORED, 2, after=seen),
+        event(EventKind.INVALIDATED, 3, reason="wrong there too"),
+        event(EventKind.AMENDED, 4, after={"anchors": anchors, "confirmation": confirmation(B, "other.py").to_plain()}),
+    ]
+    invalid = [recorded(), event(EventKind.INVALIDATED, 1, reason="wrong", commit=B, branch="topic")]
+    record = fold([*invalid, *there], merged=True)
+    assert record.standing is Standing.INVALIDATED
+    assert record.invalidation is not None
+    assert record.invalidation.reason == "wrong"
+    assert (record.revision, record.decision.anchors) == (5, (Anchor(AnchorKind.FILE, "other.py"),))
+    back = event(EventKind.REINSTATED, 5, reason="it holds", after=seen)
+    assert fold([*invalid, *there, back, back], merged=True).standing is Standing.ACTIVE
+    assert fold_all([*invalid, *there]).records[ONE] == record
+
+
 def test_chains_of_replacement_end_and_cycles_are_refused() -> None:
     memory = fold_all([recorded(0), recorded(1, TWO), event(EventKind.SUPERSEDED, 2, after={"supersededBy": TWO})])
     assert live_end(memory.records, ONE) == TWO

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
-QUESTION = "how are keyword and vector ranks merged"
+QUESTION = "how are damaged databases set aside"
 WIDTH, LINES = 100, 34
 FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 

@@ -92,8 +92,8 @@ _CARRIERS: Final = frozenset(
     stem(word)
     for word in word_set(
         """find show tell explain describe code function method class implement implementation handle work works use
-        used make made give take keep go goes give given want need thing way something someone several different first last
-        new another own certain one two many part place happen best good long"""
+        used make made give take keep go goes give given want need thing way something someone several different first
+        last new another own certain one two many part place happen best good long"""
     )
 )
 # Words that name the role of a file: where the question asks for that role, they have done their work.

@@ -37,7 +37,7 @@ def snippet(node: Node, body: str, question: Question, count: TokenCount, limit:
     # The counts of lines add up to no less than the count of the lines together, so that each is counted once.
     left = limit - count(text)
     chosen: list[tuple[int, str]] = []
-    for row, line in _best_lines(node, body, question):
+    for row, line in best_lines(node, body, question):
         cost = count(f"{line}\n")
         if cost <= left:
             left -= cost
@@ -47,8 +47,8 @@ def snippet(node: Node, body: str, question: Question, count: TokenCount, limit:
     return "\n".join([text, *(line for _, line in sorted(chosen))])
 
 
-def _best_lines(node: Node, body: str, question: Question) -> list[tuple[int, str]]:
-    """(row, line) that hold words of the question, best first, without signature and documentation."""
+def best_lines(node: Node, body: str, question: Question) -> list[tuple[int, str]]:
+    """At most `MAX_LINES` (row, line) with words of the question, best first; none of signature or documentation."""
     wanted = {term: weight for concept in question.concepts for term, weight in concept.terms}
     shown = set(words_of(node.signature)) | set(words_of(first_sentences(node.doc, MAX_DOC)))
     documentation = {line.strip() for line in node.doc.split("\n")}

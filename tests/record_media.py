@@ -35,7 +35,9 @@ def main() -> None:
     console.print(Text(ended.stderr.strip().splitlines()[-1], style="dim"))
     # Fonts are the viewer's own: a picture in a README fetches nothing.
     picture = FONT_FACE.sub("", console.export_svg(title="nm-lsp"))
-    (ROOT / "editors" / "media" / "query.svg").write_text(picture, encoding="utf-8")
+    target = ROOT / "editors" / "media" / "query.svg"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":

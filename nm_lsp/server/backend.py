@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import EnvironmentProblem, NmError
@@ -23,7 +23,17 @@ from nm_lsp.engine.documents import Document
 from nm_lsp.engine.requests import HostEvent, Nothing, SearchParams, SearchResult
 from nm_lsp.engine.settings import SettingProblem, Settings, resolve_settings
 
+if TYPE_CHECKING:
+    from nm_lsp.engine.decisions.desk import Desk
+    from nm_lsp.engine.decisions.outlines import Outlines
+
 log = logging.getLogger(__name__)
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+N_QUICK_THREADS = 3
+"""For what is shown on files: a hover, a lens and a set of diagnostics at once."""
 
 N_REQUEST_THREADS = 4
 """Requests that are worked on at once. Each may block; more would only compete for the same two cores."""
@@ -34,6 +44,12 @@ class HostPort(Protocol):
 
     @property
     def folder(self) -> Path: ...
+
+    @property
+    def decisions(self) -> Desk: ...
+
+    @property
+    def outlines(self) -> Outlines: ...
 
     @property
     def repository_root(self) -> Path: ...
@@ -102,8 +118,19 @@ class Backend:
         self._closing = False
         self.is_configured = False
         self.executor = ThreadPoolExecutor(N_REQUEST_THREADS, "nm-request")
+        # Hovers and what is shown on files must not wait behind searches, nor behind the looks at a commit.
+        self._quick = ThreadPoolExecutor(N_QUICK_THREADS, "nm-quick")
+        self.background = ThreadPoolExecutor(1, "nm-background")
         # One thread, so that folder and settings changes stay in order.
         self._engine_thread = ThreadPoolExecutor(1, "nm-engine")
+
+    async def in_thread(self, call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        """Run what takes milliseconds, for a place of one file."""
+        return await asyncio.wrap_future(self._quick.submit(call, *args, **kwargs))
+
+    async def in_background(self, call: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        """Run what may take a second and nobody waits for. One at a time."""
+        return await asyncio.wrap_future(self.background.submit(call, *args, **kwargs))
 
     def prewarm(self) -> None:
         """Load the engine's modules while the client is still asked for its settings."""
@@ -243,7 +270,8 @@ class Backend:
     def close(self) -> None:
         """Close the workspace and stop all threads. Blocks as long as the engine does (under half a second)."""
         self._closing = True
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (self.executor, self._quick, self.background):
+            executor.shutdown(wait=False, cancel_futures=True)
         # What is queued sees `_closing` and does nothing; a start of the engine that is under way is not waited for.
         wait([self._engine_thread.submit(int)], ENGINE_GRACE_S)
         self._engine_thread.shutdown(wait=False, cancel_futures=True)

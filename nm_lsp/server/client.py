@@ -17,7 +17,10 @@ _PREFIX = re.compile(r"[A-Za-z][\w.-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class ClientProfile:
-    """`notifications` is None for "all", else the names asked for; `problems` are texts to show once."""
+    """`notifications` is None for "all", else the names asked for; `problems` are texts to show once.
+
+    `prompts`: the client fills the placeholders in arguments of commands by asking its user.
+    """
 
     name: str
     encoding: PositionEncoding
@@ -30,6 +33,13 @@ class ClientProfile:
     registers_configuration: bool
     registers_watched_files: bool
     problems: tuple[str, ...]
+    prompts: bool = False
+    shows_markdown: bool = False
+    literal_actions: bool = False
+    shows_documents: bool = False
+    refreshes_lenses: bool = False
+    refreshes_diagnostics: bool = False
+    shows_related: bool = False
 
     def wants(self, notification: str) -> bool:
         """Whether the client asked for `neuralmind/<notification>`."""
@@ -64,7 +74,20 @@ def read_profile(params: types.InitializeParams) -> ClientProfile:
         registers_configuration=has("workspace.did_change_configuration.dynamic_registration"),
         registers_watched_files=has("workspace.did_change_watched_files.dynamic_registration"),
         problems=tuple(problems),
+        prompts=options.get("prompts") is True,
+        shows_markdown=_names_markdown(capabilities),
+        literal_actions=get_capability(capabilities, "text_document.code_action.code_action_literal_support", None)
+        is not None,
+        shows_documents=has("window.show_document.support"),
+        refreshes_lenses=has("workspace.code_lens.refresh_support"),
+        refreshes_diagnostics=has("workspace.diagnostics.refresh_support"),
+        shows_related=has("text_document.publish_diagnostics.related_information"),
     )
+
+
+def _names_markdown(capabilities: types.ClientCapabilities) -> bool:
+    formats = get_capability(capabilities, "text_document.hover.content_format", None)
+    return isinstance(formats, list | tuple) and types.MarkupKind.Markdown in formats
 
 
 def _encoding(capabilities: types.ClientCapabilities) -> PositionEncoding:

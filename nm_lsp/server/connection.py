@@ -15,12 +15,21 @@ from typing import Any
 from lsprotocol import converters, types
 from pygls.lsp.server import LanguageServer
 
-from nm_lsp.engine.requests import Notice
+from nm_lsp.engine.requests import HostEvent, Notice
 from nm_lsp.engine.settings import SettingProblem
-from nm_lsp.server import code_actions, dispatch, hover, lifecycle, symbols
+from nm_lsp.server import dispatch, lifecycle
 from nm_lsp.server.backend import Backend, HostPort
 from nm_lsp.server.client import ClientProfile, read_profile
 from nm_lsp.server.documents import Documents
+from nm_lsp.server.features import (
+    code_action,
+    code_lens,
+    document_link,
+    file_operations,
+    hover,
+    workspace_symbol,
+)
+from nm_lsp.server.features.surface import Surface
 from nm_lsp.server.progress import EventReporter
 from nm_lsp.server.protocol import NmProtocol, Outlet, RawJson
 from nm_lsp.server.roots import Root, Roots
@@ -31,7 +40,16 @@ ASK_TIMEOUT_S = 30.0
 """How long a request of ours to the client may take before we go on without its answer."""
 
 
-FEATURES = (dispatch, lifecycle, symbols, hover, code_actions)
+FEATURES = (
+    dispatch,
+    lifecycle,
+    hover,
+    code_action,
+    code_lens,
+    document_link,
+    workspace_symbol,
+    file_operations,
+)
 """One file per feature; each has `register(server)`, which names the methods it answers."""
 
 
@@ -60,6 +78,7 @@ class NmServer(LanguageServer):
         self.roots = Roots(backend, self._folder_ready)
         self.documents = Documents(backend, self.roots)
         self.reporter = EventReporter(self)
+        self.surface = Surface(self)
         self.client_settings: Any = None
         self.started = False
         self._on_end = on_end
@@ -68,7 +87,8 @@ class NmServer(LanguageServer):
         self.is_shut_down = False
         self._start_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        backend.subscribe(self.reporter.handle)
+        backend.subscribe(self._hear)
+        self.documents.listener = self.surface.document_changed
         for feature in FEATURES:
             feature.register(self)
 
@@ -101,6 +121,7 @@ class NmServer(LanguageServer):
         """`shutdown`: nothing more will be asked, so what is open can be let go while the client says `exit`."""
         self.is_shut_down = True
         self.reporter.stop()
+        self.surface.close()
         self._release()
 
     def end(self, code: int) -> None:
@@ -124,10 +145,10 @@ class NmServer(LanguageServer):
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("A background task failed", exc_info=error)
 
-    async def ask(self, method: str, params: Any) -> Any:
+    async def ask(self, method: str, params: Any, timeout_s: float | None = None) -> Any:
         """Send a request to the client. Raises `JsonRpcException` if it refuses, `TimeoutError` if it stays silent."""
         answer = asyncio.wrap_future(self.protocol.send_request(method, params))
-        return await asyncio.wait_for(answer, ASK_TIMEOUT_S)
+        return await asyncio.wait_for(answer, ASK_TIMEOUT_S if timeout_s is None else timeout_s)
 
     def start_within(self, delay_s: float) -> None:
         self._start_timer = asyncio.get_running_loop().call_later(delay_s, self.start)
@@ -149,6 +170,11 @@ class NmServer(LanguageServer):
         """Read all settings anew: the client's, as known, and the first folder's file."""
         first = Path(self.roots.all[0].path) if self.roots.all else None
         self.backend.configure(self.client_settings, first, self._tell_problems)
+        self.surface.settings_changed()
+
+    def _hear(self, event: HostEvent) -> None:
+        self.reporter.handle(event)
+        self.surface.handle(event)
 
     def _tell_problems(self, problems: tuple[SettingProblem, ...]) -> None:
         for problem in problems:
@@ -156,14 +182,16 @@ class NmServer(LanguageServer):
 
     def _folder_ready(self, root: Root, host: HostPort) -> None:
         self.documents.folder_ready(root, host)
+        self.surface.folder_ready(root, host)
 
     # -- end --------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """The connection is gone: cancel what it asked for and let go of its folders and documents."""
         self.protocol.cancel_all()
+        self.surface.close()
         self._release()
-        self.backend.unsubscribe(self.reporter.handle)
+        self.backend.unsubscribe(self._hear)
 
     def _release(self) -> None:
         self.started = True  # nothing is started any more

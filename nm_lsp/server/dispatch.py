@@ -18,6 +18,7 @@ from nm_lsp.base.uris import path_of_uri
 from nm_lsp.engine.decision_requests import Caller
 from nm_lsp.engine.requests import Phase, Problem, Progress, StatusResult
 from nm_lsp.server.backend import HostPort
+from nm_lsp.server.features import asking
 from nm_lsp.server.protocol import RawJson
 from nm_lsp.server.roots import Root
 from nm_lsp.wire.command import Command
@@ -47,7 +48,7 @@ def _register(server: NmServer, command: Command) -> None:
 
 def advertised(prefix: str) -> list[str]:
     """The names of all commands under the client's prefix."""
-    return [f"{prefix}.{command.name}" for command in COMMANDS]
+    return [f"{prefix}.{name}" for name in (*(command.name for command in COMMANDS), asking.COMMAND)]
 
 
 async def execute_command(server: NmServer, params: Any) -> RawJson:
@@ -57,15 +58,23 @@ async def execute_command(server: NmServer, params: Any) -> RawJson:
         raise InvalidInput("command", f"expected a text, got {describe(name)}")
     prefix = server.client.command_prefix + "."
     command = BY_NAME.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+    if name == prefix + asking.COMMAND:
+        folder, fields = split_folder(_only_argument(params.get("arguments")))
+        root, fields = _choose_root(server, folder, fields)
+        asking.run(server, root, fields)
+        return RawJson("null")
     if command is None:
         raise InvalidInput("command", f'there is no command "{name[:80]}"')
-    arguments = params.get("arguments")
+    return await call(server, command, _only_argument(params.get("arguments")))
+
+
+def _only_argument(arguments: Any) -> Any:
     if arguments is None or arguments == []:
-        return await call(server, command, None)
+        return None
     if not isinstance(arguments, list) or len(arguments) != 1:
         shown = f"{len(arguments)} of them" if isinstance(arguments, list) else describe(arguments)
         raise InvalidInput("arguments", f"expected exactly one object with named fields, got {shown}")
-    return await call(server, command, arguments[0])
+    return arguments[0]
 
 
 async def call(server: NmServer, command: Command, data: Any) -> RawJson:

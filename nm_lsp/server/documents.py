@@ -8,6 +8,7 @@ every scheme but `file`, and whatever belongs to git, is ignored as a whole. Not
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
@@ -45,11 +46,15 @@ class OpenDocument:
 
 @dataclass(eq=False, slots=True)
 class Documents:
-    """The documents of one connection. Called on the event loop; `uri_of` and `text_of` from any thread."""
+    """The documents of one connection. Called on the event loop; `uri_of` and `text_of` from any thread.
+
+    `listener` hears of every document that was opened, changed, saved or closed, and whether it was opened or closed.
+    """
 
     backend: Backend
     roots: Roots
     encoding: PositionEncoding = PositionEncoding.UTF16
+    listener: Callable[[OpenDocument, bool], None] | None = None
     _open: dict[str, OpenDocument] = field(default_factory=dict)
 
     def get(self, uri: str) -> OpenDocument | None:
@@ -81,6 +86,7 @@ class Documents:
             document.uris[uri] = None
         document.version = _version(item)
         self._show(document)
+        self._tell(document, came_or_went=True)
 
     def did_change(self, params: Any) -> None:
         item = _dict(params, "textDocument")
@@ -92,11 +98,13 @@ class Documents:
             self._apply(document, change)
         document.version = _version(item)
         self._show(document)
+        self._tell(document)
 
     def did_save(self, params: Any) -> None:
         document = self._of(_dict(params, "textDocument"))
         if document is not None and document.host is not None and document.path is not None:
             document.host.save_document(document.path)
+            self._tell(document)
 
     def did_close(self, params: Any) -> None:
         item = _dict(params, "textDocument")
@@ -109,6 +117,7 @@ class Documents:
         if not known:
             del self._open[document.abs_path]
             self._hide(document)
+        self._tell(document, came_or_went=True)
 
     # -- folders ------------------------------------------------------------------------------------------------
 
@@ -147,6 +156,9 @@ class Documents:
         document = self._at(root, path)
         return document.shown.text if document and document.shown else None
 
+    def of_root(self, root: Root) -> list[OpenDocument]:
+        return [document for document in self._open.values() if document.root is root]
+
     def _at(self, root: Root, path: str) -> OpenDocument | None:
         for folder in (root.path, root.real):
             if folder is not None:
@@ -154,6 +166,10 @@ class Documents:
                 if document is not None and document.root is root and document.uris:
                     return document
         return None
+
+    def _tell(self, document: OpenDocument, *, came_or_went: bool = False) -> None:
+        if self.listener is not None:
+            self.listener(document, came_or_went)
 
     # -- inside -------------------------------------------------------------------------------------------------
 

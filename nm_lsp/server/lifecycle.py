@@ -18,6 +18,7 @@ from nm_lsp.engine.requests import Notice
 from nm_lsp.engine.settings import SECTION
 from nm_lsp.server import dispatch, watched_files
 from nm_lsp.server.client import read_profile
+from nm_lsp.server.features import pull_diagnostics
 from nm_lsp.server.roots import initial_folder_uris
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def initialize(server: NmServer, params: types.InitializeParams) -> types.Server
     server.client_settings = client.settings
     if params.process_id is not None and server.watch_client is not None:
         server.watch_client(params.process_id)
+    if client.pulls_diagnostics:
+        pull_diagnostics.register(server)
     for problem in client.problems:
         server.reporter.notice(Notice("warning", problem))
     folders = [folder.uri for folder in params.workspace_folders or ()]
@@ -132,6 +135,7 @@ def folders_changed(server: NmServer, params: Any) -> None:
         root = server.roots.remove(uri)
         if root is not None:
             server.reporter.folder_removed(root)
+            server.surface.folder_removed(root)
     for uri in _uris(event.get("added")):
         server.roots.add(uri)
     if server.started:
@@ -140,6 +144,7 @@ def folders_changed(server: NmServer, params: Any) -> None:
         for root in server.roots.all:
             server.roots.open(root)
     server.documents.folders_changed()
+    server.surface.feed.show_all()
 
 
 def _uris(folders: Any) -> list[str]:

@@ -14,6 +14,9 @@ from typing import Any
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Conflict, GitUnavailable
+from nm_lsp.engine.decision_requests import Governing, Mark, Marks
+from nm_lsp.engine.decisions.anchoring import Prefix
+from nm_lsp.engine.decisions.outlines import Outlines
 from nm_lsp.engine.documents import Document
 from nm_lsp.engine.requests import (
     Acknowledged,
@@ -42,10 +45,42 @@ Listener = Callable[[HostEvent], None]
 _START = Span(0, 0, 0, 0, 0, 0)
 
 
+class FakeDesk:
+    """A repository without decisions."""
+
+    prefix = Prefix("")
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def repo_to_abs(self, repo_path: str) -> Path:
+        return self._folder / repo_path
+
+    def marks(self, *, classified: bool = True) -> Marks:
+        return Marks((None, 0), False, {}, (), 0, 0, {})
+
+    def risks(self, paths: Sequence[str] | None, cancel: Cancellation) -> dict[str, tuple[Mark, ...]]:
+        return {}
+
+    def governing(self, path: str) -> tuple[Governing, ...]:
+        return ()
+
+    def row(self, identity: str) -> None:
+        return None
+
+    def ids(self) -> tuple[str, ...]:
+        return ()
+
+    def titles(self) -> tuple[tuple[str, str], ...]:
+        return ()
+
+
 class FakeHost:
     def __init__(self, folder: Path, listener: Listener) -> None:
         self.folder = folder
         self.repository_root = folder
+        self.decisions = FakeDesk(folder)
+        self.outlines = Outlines(folder, lambda _path: None)
         self.listener = listener
         self.documents: dict[str, Document] = {}
         self.log: list[tuple[str, Any]] = []

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from nm_lsp.base.errors import EnvironmentProblem
 from nm_lsp.decisions.validation import escaped
 from nm_lsp.engine.decision_requests import DecisionDetail, DecisionRow, HistoryResult
@@ -78,13 +80,9 @@ class Pages:
             return
         self._begun = True
         for other in self._group.iterdir() if self._group.is_dir() else ():
-            if not _is_running(other.name):
+            if not (other.name.isdecimal() and psutil.pid_exists(int(other.name))):
                 shutil.rmtree(other, ignore_errors=True)
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-def _is_running(pid: str) -> bool:
-    return pid.isdecimal() and Path("/proc", pid).exists() if Path("/proc/self").exists() else pid == str(os.getpid())
 
 
 def _write(path: Path, text: str) -> None:

@@ -117,7 +117,9 @@ def reverted(states: States) -> bool:
 
 def _doubts(compared: Compared) -> list[Doubt]:
     """The doubts from the oldest to the newest, with the commits that raised them; without one where none did."""
-    doubts = sorted((doubt for state in compared.states for doubt in state.doubts), key=lambda doubt: doubt.order)
+    doubts = [doubt for state in compared.states for doubt in state.doubts]
+    if len(compared.states) > 1:
+        doubts.sort(key=lambda doubt: doubt.order)
     if compared.relation is Relation.IN_HISTORY:
         return doubts
     return [compared.reason] if compared.reason is not None else [replace(doubt, commit=None) for doubt in doubts]

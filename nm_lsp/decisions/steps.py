@@ -220,19 +220,26 @@ def _file_held(state: AnchorState, sighting: Sighting, over: Step, change: Chang
     seen = sighting.files[0]
     path, now = state.path, change.new
     assert now is not None
-    touched = state.touched | {path}
     if now == seen.fp:
-        return replace(state, gone=False, touched=touched, away={})
+        return _held(state, {}, state.doubts)
     if sighting.anchor.kind is AnchorKind.SYMBOL:
         same = over.code.holds(sighting, path, now)
         if same is None:
-            return replace(state, gone=False, touched=touched, unknown=path)
+            return replace(_held(state, state.away, state.doubts), unknown=path)
         if same:
-            return replace(state, gone=False, touched=touched, away={})
+            return _held(state, {}, state.doubts)
     first_landing = seen.fp != seen.base and change.old == seen.base and not state.touched
     kind = DoubtKind.LANDED_OTHER if first_landing else DoubtKind.CHANGED
     doubt = Doubt(over.newer, path, kind, _before(state, sighting, over, change, seen.fp), over.order)
-    return replace(state, gone=False, touched=touched, away={path: (seen.fp, now)}, doubts=_kept(state.doubts, doubt))
+    return _held(state, {path: (seen.fp, now)}, _kept(state.doubts, doubt))
+
+
+def _held(
+    state: AnchorState, away: Mapping[str, tuple[Content | None, Content | None]], doubts: tuple[Doubt, ...]
+) -> AnchorState:
+    """`state` with a file at its path. Spelled out, not `replace`: this is where long histories spend their time."""
+    touched = state.touched if state.path in state.touched else state.touched | {state.path}
+    return AnchorState(state.path, False, touched, away, state.members, doubts, state.moves, state.unknown)
 
 
 def _before(state: AnchorState, sighting: Sighting, over: Step, change: Change, fp: Content | None) -> bool:

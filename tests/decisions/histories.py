@@ -72,7 +72,8 @@ class Step:
 
 
 class Plan:
-    def __init__(self, seed: int, n_steps: int = 18) -> None:
+    def __init__(self, seed: int, n_steps: int = 18, n_decisions: int = 9, calm: float = 1.0) -> None:
+        """`calm` below 1 makes people act on decisions less often."""
         self.random = random.Random(seed)
         self.commits: list[Commit] = []
         self.steps: list[Step] = []
@@ -84,6 +85,8 @@ class Plan:
         self.collected = self.random.random() < 0.12
         self.shallow = not self.collected and self.random.random() < 0.06
         self._n_decisions = 0
+        self._max_decisions = n_decisions
+        self._calm = calm
         self._n_branches = 0
         if self.random.random() < 0.15:
             self.dirty = {"a.py": ("100644", module(0, 0, 0))}
@@ -112,10 +115,10 @@ class Plan:
         }  # fmt: skip
         rewritten = self.random.choices(list(actions), list(actions.values()))[0]() or []
         acts = []
-        if self.random.random() < 0.3 and self._n_decisions < 9 and self.tree:
+        if self.random.random() < 0.3 * self._calm and self._n_decisions < self._max_decisions and self.tree:
             acts.append(self._record(self.tree))
         for kind, chance in (("restore", 0.45), ("amend", 0.06), ("invalidate", 0.04), ("reinstate", 0.1)):
-            if self.random.random() < chance:
+            if self.random.random() < chance * self._calm:
                 acts.append({"act": kind, "pick": self.random.random(), "anchors": self._anchors(self.tree, {})})
         self._step(acts, rewritten if self.hooks else [])
 
@@ -295,7 +298,7 @@ class Plan:
             return
         before = self.current
         self._branch()
-        self._step([self._record(self.tree)] if self._n_decisions < 12 else [])
+        self._step([self._record(self.tree)] if self._n_decisions < self._max_decisions + 3 else [])
         topic = self.branches[self.current]
         for _ in range(self.random.randint(0, 2)):
             self.random.choice([self._edit, self._return, self._rename, self._land])()

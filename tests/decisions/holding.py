@@ -93,13 +93,15 @@ class Disagreement:
 class Run:
     """One history. `judges` are those that looked at every step, at every seventh and only at the end."""
 
-    def __init__(self, seed: int, root: Path, *, real_git: bool = False, n_steps: int = 18) -> None:
+    def __init__(self, seed: int, root: Path, *, real_git: bool = False, check_every: int = 1, **plan: Any) -> None:
+        """The oracle is asked at every `check_every`-th step (a multiple of 7, or 1) and at the last one."""
         self.seed = seed
         self.root = root
-        self.plan = histories.Plan(seed, n_steps)
+        self.plan = histories.Plan(seed, **plan)
         self.ids = histories.write(self.plan, root)
         self.oracle = oracle.Oracle(root)
         self.real_git = real_git
+        self.check_every = check_every
         self.decisions: dict[str, dict[str, Any]] = {}
         self.rewrites: list[tuple[str, str]] = []
         self.memory = Memory()
@@ -121,7 +123,13 @@ class Run:
                     self._event(None, EventKind.REWRITTEN, {"pairs": pairs})
                 for act in step.acts:
                     self._act(act, head)
+                asked = at == last or (at + 1) % self.check_every == 0
                 for here in [head, *(self.ids[other] for other in step.others)]:
+                    if not asked:
+                        every.look(here, self.memory)
+                        if at % 7 == 6:
+                            seventh.look(here, self.memory)
+                        continue
                     expected = self.oracle.verdicts(here, self.decisions, self.rewrites)
                     self._compare(at, "every", every, here, expected)
                     if at % 7 == 6:

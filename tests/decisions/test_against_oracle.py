@@ -60,6 +60,14 @@ def test_no_false_and_no_missed_stale_at_length(tmp_path: Path, part: int) -> No
     assert found == []
 
 
+@pytest.mark.slow
+def test_a_long_history_looked_at_often_seldom_and_once(tmp_path: Path) -> None:
+    history = Run(77, tmp_path / "long", real_git=True, n_steps=1900, n_decisions=30, calm=0.03, check_every=350)
+    assert len(history.plan.commits) > 2000
+    assert history.go() == []
+    assert len(history.decisions) > 20
+
+
 def test_the_histories_hold_what_the_rules_speak_of(tmp_path: Path) -> None:
     _, seen = run(range(20_000, 20_040), tmp_path, n_steps=16)
     wanted = {

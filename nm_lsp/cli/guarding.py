@@ -40,11 +40,7 @@ def guard_command(
     except NmError as error:
         return output.failure(error)
     if as_json:
-        # Imported here because text for people does not need it.
-        from nm_lsp.wire.encode import encode
-        from nm_lsp.wire.places import FolderPlaces
-
-        output.document(encode(result, FolderPlaces(Path.cwd())))
+        output.document(_document(result))
     elif not quiet:
         _print(output, result)
     if result.doubted:
@@ -61,6 +57,15 @@ def _ask(paths: Sequence[str], base: Path) -> GuardResult:
 
     settings, _ = resolve_settings(None, root)
     return ask(paths, base, git=settings.git.path, revival=settings.decisions.revival == "automatic")
+
+
+def _document(result: GuardResult) -> dict[str, object]:
+    # Imported here because text for people does not need it.
+    from nm_lsp.wire.encode import encode
+    from nm_lsp.wire.places import FolderPlaces
+
+    rows = [encode(row, FolderPlaces(Path.cwd(), repository=Path(row.root or ""))) for row in result.paths]
+    return {"paths": rows, "doubted": result.doubted, "unknown": result.unknown, "problems": [*result.problems]}
 
 
 def _print(output: Output, result: GuardResult) -> None:

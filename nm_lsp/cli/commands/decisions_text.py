@@ -19,7 +19,7 @@ def status_word(output: Output, status: str) -> str:
 
 
 def print_rows(output: Output, rows: Iterable[DecisionRow], notes: Sequence[str] = ()) -> None:
-    """Each decision: id, status and title on one line, below it the reason and the anchors; `notes` follow the titles."""
+    """Each decision: id, status and title on one line, below it reason and anchors. `notes` follow the titles."""
     for at, row in enumerate(rows):
         note = output.style(f"  {clean(notes[at])}", "dim") if at < len(notes) else ""
         output.text(f"{row.id}  {status_word(output, row.status)}  {output.style(clean(row.title), 'bold')}{note}")

@@ -54,9 +54,11 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class GuardedPath:
-    """`path` as it was asked for; `repo_path` None outside a repository."""
+    """`path` as it was asked for; `root` is the absolute path that `repo_path` and those of anchors are relative to,
+    None where nothing governs."""
 
     path: str
+    root: str | None
     repo_path: str | None
     decisions: tuple[Guarded, ...]
 
@@ -107,7 +109,7 @@ def guard(paths: Sequence[str], base: Path, *, git: str = "git", revival: bool =
             answered.update(_guard_folder(folder, asked, git, revival))
         except (StoreProblem, GitUnavailable) as problem:
             problems.append(str(problem))
-    rows = tuple(answered.get(path) or GuardedPath(path, None, ()) for path in paths)
+    rows = tuple(answered.get(path) or GuardedPath(path, None, None, ()) for path in paths)
     found = {guarded.decision.status for row in rows for guarded in row.decisions}
     doubted = bool(found & {Status.STALE.value, Status.INVALIDATED.value})
     unknown = bool(problems) or Status.UNKNOWN.value in found
@@ -172,7 +174,7 @@ def _judged(
         infos = repository.describe(commits) if commits else {}
     describer = Describer(look, _FromRoot(), infos)
     for given, _path in asked:
-        yield given, GuardedPath(given, names[given][0], _described(describer, governing[given]))
+        yield given, GuardedPath(given, str(place.work_tree), names[given][0], _described(describer, governing[given]))
 
 
 def _former_names(repository: Repository, head: str, names: set[str]) -> set[str] | None:
@@ -231,7 +233,7 @@ def _unknown(
         status = Status.INVALIDATED if record.standing is Standing.INVALIDATED else Status.UNKNOWN
         views = tuple(AnchorView(anchor, anchor, False, False) for anchor in record.decision.anchors)
         verdicts[identity] = Verdict(identity, status, 0, Relation.GONE, views, cause=str(problem))
-    yield from _shown(_Judged(records, verdicts), names)
+    yield from _shown(_Judged(records, verdicts), root, names)
     if not verdicts:
         raise problem
 
@@ -247,14 +249,14 @@ def _without_git(folder: Path, asked: Sequence[tuple[str, Path]]) -> Iterator[tu
     names = {given: _names_of(path, root) for given, path in asked}
     store = root / STORE_FOLDER / _DATABASE
     records = read_store(store, lambda reader: reader.records(reader.named(n for row in names.values() for n in row)))
-    yield from _shown(_Judged(records, judge_folder(root, Memory(records))), names)
+    yield from _shown(_Judged(records, judge_folder(root, Memory(records))), root, names)
 
 
-def _shown(look: _Judged, names: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, GuardedPath]]:
+def _shown(look: _Judged, root: Path, names: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, GuardedPath]]:
     describer = Describer(look, _FromRoot(), {})
     for given, found in names.items():
         rows = [row for name in found for row in _governing(look.verdicts, name)]
-        yield given, GuardedPath(given, found[0], _described(describer, rows))
+        yield given, GuardedPath(given, str(root), found[0], _described(describer, rows))
 
 
 # -- places ----------------------------------------------------------------------------------------------------------

@@ -79,15 +79,18 @@ class AuditLog:
                 if self._written(connection) == audit_rows.head(connection).sequence:
                     return True
             with self._database.atomic() as connection:
-                records = self._waiting(connection)
-                if records is None:
-                    return False
-                if records:
-                    self.text.append(records, self.text.tail().torn, self._failpoint)
-                    self._failpoint("text-written")
-                    connection.execute(_SET, (_WRITTEN, str(records[-1].sequence)))
+                return self._follow(connection)
         except StoreProblem:
             return False
+
+    def _follow(self, connection: sqlite3.Connection) -> bool:
+        records = self._waiting(connection)
+        if records is None:
+            return False
+        if records:
+            self.text.append(records, self.text.tail().torn, self._failpoint)
+            self._failpoint("text-written")
+            connection.execute(_SET, (_WRITTEN, str(records[-1].sequence)))
         return True
 
     def _waiting(self, connection: sqlite3.Connection) -> list[AuditRecord] | None:
@@ -148,9 +151,10 @@ class AuditLog:
 
     def rotate(self, actor: str, face: str, now: float) -> str:
         """Close the current text file under an archive's name and go on in a new one; returns that name."""
-        if not self.follow():
-            raise Refused("the text copy does not agree with the table; see `nm-lsp audit verify`")
         with self._database.atomic() as connection:
+            # Under the same lock as the renaming, so that the archive ends with the record its name says.
+            if not self._follow(connection):
+                raise Refused("the text copy does not agree with the table; see `nm-lsp audit verify`")
             first = self.text.first()
             if first is None:
                 raise Refused("there is nothing to rotate in the text copy")

@@ -205,7 +205,7 @@ def diff(
         if opened.emit(result):
             return
         colours = {"+": "green", "-": "red", "@": "cyan"}
-        for line in clean(result.text).split("\n")[:-1]:
+        for line in clean(result.text.removesuffix("\n")).split("\n") if result.text else ():
             colour = colours.get(line[:1])
             output.text(output.style(line, colour) if colour else line)
         if not result.text:

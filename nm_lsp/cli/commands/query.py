@@ -41,7 +41,7 @@ def query(
     else:
         with session(folder, output) as opened:
             result = opened.host.query(params, opened.cancel)
-            if not opened.emit(result):
+            if not opened.emit(result) and result.hits:
                 _print(opened, result)
         found = bool(result.hits)
     if not found:
@@ -51,8 +51,7 @@ def query(
 
 def _print(opened: Session, result: QueryResult) -> None:
     output = opened.output
-    if result.text:
-        output.text(clean(result.text))
+    output.text(clean(result.text))
     if result.trace is not None:
         output.text()
         output.table(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from nm_lsp.audit.text import format_anchor, format_line, parse_anchor
 from nm_lsp.engine.decision_requests import (
     AuditAnchorResult,
@@ -14,24 +16,30 @@ from nm_lsp.engine.decision_requests import (
 from nm_lsp.engine.decisions.keeper import Keeper
 
 _NO_CHAIN = "0" * 64
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 def verify(keeper: Keeper, params: VerifyParams) -> VerifyResult:
     """Checks the table, its text copy, their agreement and, if given, an anchor kept elsewhere."""
-    anchors = [parse_anchor(params.head)] if params.head is not None else []
+    kept = params.head.strip() if params.head is not None else None
+    is_hash = kept is not None and _HASH.fullmatch(kept) is not None
+    anchors = [parse_anchor(kept)] if kept is not None and not is_hash else []
     store = keeper.store()
     if store is None:
-        faults = ("the anchor names a chain, and there is none here",) if anchors else ()
+        faults = ("the anchor names a chain, and there is none here",) if kept not in (None, _NO_CHAIN) else ()
         return VerifyResult(not faults, 0, _NO_CHAIN, 0, 0, 0, faults)
     report = store.audit.verify(anchors)
     verdict = report.verdict
     problems = [f"{finding.copy}, line {finding.line}: {finding.message}" for finding in verdict.findings]
+    is_cut = is_hash and kept != _NO_CHAIN and all(record.hash != kept for record in store.audit.records())
+    if is_cut:
+        problems.append(f"no record has the hash {kept}: the chain was cut or rewritten")
     if report.n_dropped:
         problems.append(f"{report.n_dropped} records could not be written and are missing from the chain")
     if report.n_waiting:
         problems.append(f"{report.n_waiting} records are not in audit.jsonl yet")
     return VerifyResult(
-        valid=report.sound,
+        valid=report.sound and not is_cut,
         records=verdict.n_records,
         head=verdict.head.hash,
         dropped=report.n_dropped,

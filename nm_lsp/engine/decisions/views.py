@@ -250,8 +250,10 @@ def diff(tree: WorkTree, look: Look, prefix: Prefix, params: DiffParams) -> Diff
     view = verdict.anchors[at] if at < len(verdict.anchors) else None
     seen = _seen_text(tree, sighting, path)
     now = _present_text(tree, sighting, view, path)
+    # A symbol's text ends without a line end, as the last line of a file may; each line of a difference has one.
     text = "".join(
-        difflib.unified_diff(
+        line if line.endswith("\n") else line + "\n"
+        for line in difflib.unified_diff(
             (seen or "").splitlines(keepends=True),
             (now or "").splitlines(keepends=True),
             f"{path} when it was confirmed",

@@ -1,0 +1,482 @@
+"""`synapses.db`: what use has taught, by namespace; the counters of the learner and of savings.
+
+Guarantees: a batch is whole or absent; counts are exact over several processes (each write reads and writes in one
+transaction); weights stay in [0, 1]; what another reporter has counted already is not counted again; a file that is
+damaged or not ours is set aside and a new one begun. Times are Unix seconds and arguments.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nm_lsp.base.errors import StoreProblem
+from nm_lsp.storage import damage
+from nm_lsp.storage import synapse_schema as sql
+from nm_lsp.storage.database import Database, Failpoint, Options, no_failpoint, open_anew_if_damaged, open_database
+from nm_lsp.storage.synapse_reading import StoredMemory, read_anew, read_newer
+from nm_lsp.storage.synapse_schema import SCHEMA
+from nm_lsp.synapses.rules import (
+    PERSONAL,
+    READ_FACTORS,
+    TRANSITION_CAP,
+    Synapse,
+    check_strength,
+    check_weight,
+    transition_at,
+)
+
+MAX_EDGES = 100_000
+"""Edges of one namespace; the weakest beyond it are forgotten when the store is settled."""
+MAX_TRANSITIONS = 20_000
+SEEN_KEPT_S = 3 * 86_400.0
+JUMP_S = 60 * 86_400.0
+"""A clock that moved further between two writes, or back by a day, deletes nothing until it has run on for a day."""
+DAY_S = 86_400.0
+
+_OPTIONS = Options(synchronous="NORMAL", busy_ms=1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """One batch. `pairs`: node ids and strength; `lifted`: pairs that only a question named; `steps`: transitions.
+
+    `seen` are the contents the batch came from as (key, source): pairs whose key another kind of source has counted
+    are the caller's to leave out (`already_seen`). `commit`: the batch is absent if that key is known already.
+    """
+
+    namespace: str
+    at: float
+    pairs: Sequence[tuple[str, str, float]] = ()
+    lifted: Sequence[tuple[str, str]] = ()
+    steps: Sequence[tuple[str, str]] = ()
+    seen: Sequence[tuple[bytes, str]] = ()
+    commit: bytes | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRow:
+    """A namespace of a branch: the commit it was last seen at, and whether it had commits of its own."""
+
+    namespace: str
+    tip: str | None
+    diverged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    n_edges: int
+    n_transitions: int
+
+
+class SynapseStore:
+    """Thread-safe. `set_aside` is where an unusable file went when this one was opened, if it was."""
+
+    def __init__(self, database: Database, set_aside: Path | None) -> None:
+        self._database = database
+        self.set_aside = set_aside
+        self._memory: StoredMemory | None = None
+
+    @classmethod
+    def open(cls, path: Path, now: float, *, failpoint: Failpoint = no_failpoint) -> SynapseStore:
+        """Open or create. Raises `StoreProblem` where the folder cannot be used or the file is a newer program's."""
+        try:
+            return cls(*open_anew_if_damaged(path, SCHEMA, _OPTIONS, now, failpoint=failpoint))
+        except StoreProblem as problem:
+            if problem.reason != "foreign":
+                raise
+        aside = damage.set_aside(path, now, lambda: _is_foreign(path))
+        return cls(open_database(path, SCHEMA, _OPTIONS, failpoint=failpoint), aside)
+
+    @property
+    def path(self) -> Path:
+        return self._database.path
+
+    def stamp(self) -> tuple[int, int, int]:
+        return self._database.stamp()
+
+    def close(self) -> None:
+        self._database.close()
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def memory(self) -> StoredMemory:
+        """All that is stored, as of now; costs little where little changed since the last call."""
+        stamp = self.stamp()
+        known = self._memory
+        if known is not None and known.stamp == stamp:
+            return known
+        with self._database.reading() as connection:
+            memory = read_newer(connection, known, stamp) if known is not None else None
+            self._memory = memory or read_anew(connection, stamp)
+        return self._memory
+
+    def already_seen(self, keys: Sequence[bytes], source: str) -> set[bytes]:
+        """Those of `keys` that another kind of source has counted."""
+        with self._database.reading() as connection:
+            rows = {key: connection.execute(sql.SEEN, (key,)).fetchone() for key in keys}
+        return {key for key, row in rows.items() if row is not None and row[0] != source}
+
+    def counters(self) -> dict[str, int]:
+        with self._database.reading() as connection:
+            return dict(connection.execute("SELECT name, value FROM counters ORDER BY name").fetchall())
+
+    def branches(self) -> list[BranchRow]:
+        """The namespaces of branches that hold anything."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_BRANCHES).fetchall()
+        return [BranchRow(name, tip, bool(diverged)) for name, tip, diverged in rows]
+
+    def n_bytes(self) -> int:
+        with self._database.reading() as connection:
+            row = connection.execute(
+                "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+            ).fetchone()
+        return int(row[0])
+
+    # -- learning -----------------------------------------------------------------------------------------------------
+
+    def teach(self, batch: Teaching) -> int:
+        """Take in one batch; returns the rows of edges and transitions written. 0 for a commit that is known."""
+        for _, _, strength in batch.pairs:
+            check_strength(strength)
+        with self._writing(batch.at, learned=bool(batch.pairs or batch.steps)) as write:
+            if batch.commit is not None and not write.is_new(batch.commit, "commit", batch.at):
+                return 0
+            for key, source in batch.seen:
+                write.connection.execute(sql.PUT_SEEN, (key, source, batch.at))
+            n_rows = 0
+            namespace = write.namespace(batch.namespace) if batch.pairs or batch.lifted or batch.steps else 0
+            for a, b, strength in batch.pairs:
+                n_rows += write.change(namespace, a, b, _Reinforce(strength, batch.at, batch.namespace))
+            for a, b in batch.lifted:
+                n_rows += write.change(namespace, a, b, _Lift(write.learned_at(batch.at), batch.namespace))
+            for a, b in batch.steps:
+                n_rows += write.step(namespace, batch.namespace, a, b, batch.at)
+            write.count(batch.counters)
+        return n_rows
+
+    def count(self, counters: Mapping[str, int], now: float) -> None:
+        """Add to counters."""
+        with self._writing(now, learned=False) as write:
+            write.count(counters)
+
+    def weaken(self, namespace: str, node: str, now: float) -> int:
+        """Negative feedback: all edges of `node` in `namespace` × 0.5, never below a lasting floor; how many."""
+        with self._writing(now) as write:
+            number, ns = write.known_node(node), write.known_namespace(namespace)
+            if number is None or ns is None:
+                return 0
+            rows = write.connection.execute(sql.EDGES_OF, (ns, number, number)).fetchall()
+            for a, b, *fields in rows:
+                write.put(ns, a, b, Synapse(*fields).halved(now, namespace))
+        return len(rows)
+
+    def take_in(self, namespace: str, edges: Sequence[tuple[str, str, Synapse]], now: float) -> int:
+        """Edges of a bundle: the greater weight of both stays. Raises `InvalidInput` for an impossible weight, before
+        anything is written."""
+        for _, _, synapse in edges:
+            check_weight(synapse.weight)
+        with self._writing(now) as write:
+            ns = write.namespace(namespace)
+            for a, b, synapse in edges:
+                write.change(ns, a, b, _Raise(synapse, now, namespace))
+        return len(edges)
+
+    # -- names and namespaces -----------------------------------------------------------------------------------------
+
+    def rename(self, namespace: str, renames: Mapping[str, str], now: float) -> int:
+        """Nodes are called otherwise from now on, as `namespace` sees it; a file's name stands for all that is in it.
+
+        The edges of `namespace` itself are rewritten; what it reads of other namespaces is read under the new names.
+        Returns how many nodes were renamed.
+        """
+        with self._writing(now, deletes=True) as write:
+            ns = write.namespace(namespace)
+            numbers = _renamed_nodes(write, renames)
+            for old, new in numbers.items():
+                _move_edges(write, ns, namespace, old, new, now)
+                if namespace != PERSONAL:
+                    write.connection.execute("UPDATE renames SET new = ? WHERE ns = ? AND new = ?", (new, ns, old))
+                    write.connection.execute("DELETE FROM renames WHERE ns = ? AND old = ?", (ns, new))
+                    write.connection.execute("INSERT OR REPLACE INTO renames VALUES (?, ?, ?)", (ns, old, new))
+        return len(numbers)
+
+    def note_branch(self, namespace: str, tip: str | None, *, diverged: bool, now: float) -> None:
+        with self._writing(now, learned=False) as write:
+            write.connection.execute(
+                "UPDATE namespaces SET tip = ?, diverged = ? WHERE name = ?", (tip, int(diverged), namespace)
+            )
+
+    def join(self, branch: str, now: float) -> int:
+        """A merged branch: its edges and transitions join `personal` at its read weight and leave their own namespace.
+
+        Returns the number of edges that moved. `branch` is the namespace.
+        """
+        factor = READ_FACTORS[PERSONAL]
+        with self._writing(now, deletes=True) as write:
+            source, target = write.known_namespace(branch), write.namespace(PERSONAL)
+            if source is None:
+                return 0
+            for old, new in write.connection.execute("SELECT old, new FROM renames WHERE ns = ?", (source,)).fetchall():
+                _move_edges(write, target, PERSONAL, old, new, now)
+            rows = write.connection.execute(sql.EDGES_SINCE, (source, -1)).fetchall()
+            for a, b, *fields in rows:
+                theirs = Synapse(*fields)
+                mine = write.get(target, a, b)
+                write.put(target, a, b, mine.joined(theirs, factor, now, PERSONAL, branch))
+            for a, b, n, at in write.connection.execute(sql.TRANSITIONS, (source,)).fetchall():
+                write.add_steps(target, PERSONAL, a, b, transition_at(n, now - at, branch) * factor, now)
+            _clear(write.connection, source)
+            write.connection.execute("UPDATE namespaces SET tip = NULL, diverged = 0 WHERE id = ?", (source,))
+        return len(rows)
+
+    def reset(self, namespaces: Sequence[str] | None, now: float) -> int:
+        """Forget everything in `namespaces` (None: in all). Counters stay. Returns how many edges there were."""
+        with self._writing(now, deletes=True) as write:
+            known = dict(write.connection.execute("SELECT name, id FROM namespaces").fetchall())
+            n_edges = 0
+            for name in known if namespaces is None else namespaces:
+                ns = known.get(name)
+                if ns is not None:
+                    n_edges += write.connection.execute("SELECT count(*) FROM edges WHERE ns = ?", (ns,)).fetchone()[0]
+                    _clear(write.connection, ns)
+            _drop_unused_nodes(write.connection)
+        return n_edges
+
+    # -- forgetting ---------------------------------------------------------------------------------------------------
+
+    def is_time_credible(self, now: float) -> bool:
+        """Whether the clock has run without a jump for a day, so that what it says may delete something."""
+        with self._database.reading() as connection:
+            seen, since = _fact(connection, "seen", now), _fact(connection, "since", now)
+        is_jump = now - seen > JUMP_S or now < seen - DAY_S
+        return not is_jump and now - since >= DAY_S
+
+    def settle(
+        self,
+        now: float,
+        *,
+        only: Sequence[str] | None = None,
+        is_gone: Callable[[str], bool] | None = None,
+        gone_since_s: float = 3_600.0,
+    ) -> Settled:
+        """Delete what has decayed away by `now`: edges below 0.01, transitions below 0.5, the weakest beyond the
+        limits, and, in the namespaces `only`, edges of nodes that `is_gone` says are no more.
+
+        `only` restricts all of it; None means every namespace.
+        """
+        memory = self.memory()
+        names = list(memory.edges) if only is None else [name for name in only if name in memory.edges]
+        dropped: dict[str, list[tuple[int, int]]] = {}
+        for name in names:
+            gone = (
+                frozenset(n for n, node in memory.names.items() if is_gone(node)) if is_gone and only else frozenset()
+            )
+            pairs = memory.forgotten(name, now, MAX_EDGES, gone, gone_since_s)
+            if pairs:
+                dropped[name] = pairs
+        steps = {name: memory.forgotten_steps(name, now, MAX_TRANSITIONS) for name in names}
+        n_steps = sum(map(len, steps.values()))
+        n_edges = sum(map(len, dropped.values()))
+        if n_edges or n_steps:
+            with self._writing(now, learned=False, deletes=True) as write:
+                for name in names:
+                    ns = write.namespace(name)
+                    write.connection.executemany(sql.DROP_EDGE, [(ns, a, b) for a, b in dropped.get(name, ())])
+                    write.connection.executemany(sql.DROP_TRANSITION, [(ns, a, b) for a, b in steps[name]])
+                write.connection.execute("DELETE FROM seen WHERE at < ? AND source <> 'commit'", (now - SEEN_KEPT_S,))
+                _drop_unused_nodes(write.connection)
+        return Settled(n_edges, n_steps)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _writing(self, now: float, *, learned: bool = True, deletes: bool = False) -> Iterator[_Write]:
+        with self._database.atomic() as connection:
+            revision = int(_fact(connection, "revision", 0)) + 1
+            connection.execute(sql.PUT_FACT, ("revision", revision))
+            seen = _fact(connection, "seen", now)
+            if connection.execute(sql.FACT, ("since",)).fetchone() is None or (
+                now - seen > JUMP_S or now < seen - DAY_S
+            ):
+                connection.execute(sql.PUT_FACT, ("since", now))
+            connection.execute(sql.PUT_FACT, ("seen", now))
+            if learned:
+                connection.execute(sql.PUT_FACT, ("learned", now))
+            if deletes:
+                connection.execute(sql.PUT_FACT, ("epoch", _fact(connection, "epoch", 0) + 1))
+            yield _Write(connection, revision)
+
+
+class _Write:
+    """The statements of one write transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, revision: int) -> None:
+        self.connection = connection
+        self._revision = revision
+        self._nodes: dict[str, int] = {}
+
+    def known_node(self, name: str) -> int | None:
+        row = self.connection.execute(sql.NODE_ID, (name,)).fetchone()
+        return int(row[0]) if row else None
+
+    def node(self, name: str) -> int:
+        number = self._nodes.get(name)
+        if number is None:
+            number = self.known_node(name)
+            if number is None:
+                number = int(self.connection.execute(sql.NEW_NODE, (name,)).fetchone()[0])
+            self._nodes[name] = number
+        return number
+
+    def known_namespace(self, name: str) -> int | None:
+        row = self.connection.execute(sql.NAMESPACE_ID, (name,)).fetchone()
+        return int(row[0]) if row else None
+
+    def namespace(self, name: str) -> int:
+        known = self.known_namespace(name)
+        if known is not None:
+            return known
+        return int(self.connection.execute(sql.NEW_NAMESPACE, (name,)).fetchone()[0])
+
+    def is_new(self, key: bytes, source: str, at: float) -> bool:
+        is_known = self.connection.execute(sql.SEEN, (key,)).fetchone() is not None
+        self.connection.execute(sql.PUT_SEEN, (key, source, at))
+        return not is_known
+
+    def get(self, ns: int, a: int, b: int) -> Synapse:
+        row = self.connection.execute(sql.EDGE, (ns, a, b)).fetchone()
+        return Synapse(*row) if row else Synapse()
+
+    def put(self, ns: int, a: int, b: int, synapse: Synapse) -> None:
+        weight = min(max(synapse.weight, 0.0), 1.0)
+        self.connection.execute(
+            sql.PUT_EDGE, (ns, a, b, weight, synapse.at, synapse.count, synapse.strong, self._revision)
+        )
+
+    def change(self, ns: int, a: str, b: str, how: Callable[[Synapse], Synapse | None]) -> int:
+        if a == b:
+            return 0
+        low, high = sorted((self.node(a), self.node(b)))
+        changed = how(self.get(ns, low, high))
+        if changed is None:
+            return 0
+        self.put(ns, low, high, changed)
+        return 1
+
+    def step(self, ns: int, namespace: str, a: str, b: str, now: float) -> int:
+        self.add_steps(ns, namespace, self.node(a), self.node(b), 1.0, now)
+        return 1
+
+    def add_steps(self, ns: int, namespace: str, a: int, b: int, n: float, now: float) -> None:
+        row = self.connection.execute(sql.TRANSITION, (ns, a, b)).fetchone()
+        before = transition_at(row[0], now - row[1], namespace) if row else 0.0
+        self.connection.execute(sql.PUT_TRANSITION, (ns, a, b, min(before + n, TRANSITION_CAP), now))
+
+    def learned_at(self, default: float) -> float:
+        return _fact(self.connection, "learned", default)
+
+    def count(self, counters: Mapping[str, int]) -> None:
+        self.connection.executemany(sql.COUNT, [(name, value) for name, value in counters.items() if value])
+
+
+_BRANCHES = """SELECT name, tip, diverged FROM namespaces AS n WHERE name LIKE 'branch:%'
+    AND (EXISTS (SELECT 1 FROM edges WHERE ns = n.id) OR EXISTS (SELECT 1 FROM transitions WHERE ns = n.id))
+    ORDER BY name"""
+
+
+def _fact(connection: sqlite3.Connection, name: str, default: float) -> float:
+    row = connection.execute(sql.FACT, (name,)).fetchone()
+    return float(row[0]) if row else default
+
+
+@dataclass(frozen=True, slots=True)
+class _Reinforce:
+    strength: float
+    now: float
+    namespace: str
+
+    def __call__(self, edge: Synapse) -> Synapse:
+        return edge.reinforced(self.strength, self.now, self.namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lift:
+    """A question's hits. `now` is when something was learned last, so that asking moves no clock."""
+
+    now: float
+    namespace: str
+
+    def __call__(self, edge: Synapse) -> Synapse | None:
+        return edge.lifted(self.now, self.namespace)
+
+
+@dataclass(frozen=True, slots=True)
+class _Raise:
+    """An edge of a bundle: taken where it is greater than what is there."""
+
+    theirs: Synapse
+    now: float
+    namespace: str
+
+    def __call__(self, mine: Synapse) -> Synapse | None:
+        is_greater = self.theirs.weight_at(self.now, self.namespace) > mine.weight_at(self.now, self.namespace)
+        return self.theirs if is_greater else None
+
+
+def _renamed_nodes(write: _Write, renames: Mapping[str, str]) -> dict[int, int]:
+    """Number of each stored node that `renames` means → that of its new name."""
+    found: dict[int, int] = {}
+    for old, new in renames.items():
+        if old == new:
+            continue
+        # `substr`, since `_` and `%` in a path mean themselves.
+        rows = write.connection.execute(
+            "SELECT id, name FROM nodes WHERE name = ?1 OR substr(name, 1, length(?1) + 2) = ?1 || '::'", (old,)
+        ).fetchall()
+        for number, name in rows:
+            found[number] = write.node(new + name[len(old) :])
+    return found
+
+
+def _move_edges(write: _Write, ns: int, namespace: str, old: int, new: int, now: float) -> None:
+    for a, b, *fields in write.connection.execute(sql.EDGES_OF, (ns, old, old)).fetchall():
+        other = b if a == old else a
+        write.connection.execute(sql.DROP_EDGE, (ns, a, b))
+        if other == new:
+            continue
+        low, high = sorted((new, other))
+        moved, there = Synapse(*fields), write.get(ns, low, high)
+        # Both may have been taught where a name was used before: what is there already joins in full.
+        write.put(ns, low, high, there.joined(moved, 1.0, now, namespace, namespace) if there.count else moved)
+    for a, b, n, at in write.connection.execute(sql.TRANSITIONS_OF, (ns, old, old)).fetchall():
+        write.connection.execute(sql.DROP_TRANSITION, (ns, a, b))
+        ends = (new if a == old else a, new if b == old else b)
+        if ends[0] != ends[1]:
+            write.add_steps(ns, namespace, *ends, transition_at(n, now - at, namespace), now)
+
+
+def _clear(connection: sqlite3.Connection, ns: int) -> None:
+    for table in ("edges", "transitions", "renames"):
+        connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))  # noqa: S608 - names of ours
+
+
+def _drop_unused_nodes(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        """DELETE FROM nodes WHERE id NOT IN (SELECT a FROM edges UNION SELECT b FROM edges UNION
+        SELECT a FROM transitions UNION SELECT b FROM transitions UNION SELECT old FROM renames UNION
+        SELECT new FROM renames)"""
+    )
+
+
+def _is_foreign(path: Path) -> bool:
+    try:
+        open_database(path, SCHEMA).close()
+    except StoreProblem as problem:
+        return problem.reason == "foreign"
+    return False

@@ -497,7 +497,7 @@ def test_the_life_of_a_decision(repository: Path, nm_lsp: Run) -> None:
     assert nm_lsp("audit", "verify").out.startswith("valid")
     head = nm_lsp("audit", "anchor", "--json")
     assert nm_lsp("audit", "verify", "--head", json.loads(head.out)["head"]).code == 0
-    assert nm_lsp("audit", "verify", "--head", "00" * 32).code == 1
+    assert nm_lsp("audit", "verify", "--head", "ab" * 32).code == 1
     assert nm_lsp("decisions", "show", "nm-zzzzzzzz").code == 2
 
 

@@ -26,6 +26,10 @@ from nm_lsp.engine.decision_requests import (
     AuditParams,
     AuditResult,
     Caller,
+    DecisionExportParams,
+    DecisionExportResult,
+    DecisionImportParams,
+    DecisionImportResult,
     DecisionResult,
     DecisionRow,
     DecisionSearchParams,
@@ -54,7 +58,7 @@ from nm_lsp.engine.decision_requests import (
     VerifyParams,
     VerifyResult,
 )
-from nm_lsp.engine.decisions import acts, auditing, views
+from nm_lsp.engine.decisions import acts, auditing, exchange, views
 from nm_lsp.engine.decisions.acts import Scene
 from nm_lsp.engine.decisions.anchoring import Prefix, prefix_of
 from nm_lsp.engine.decisions.code import Grammars
@@ -341,6 +345,17 @@ class Desk:
         look = self.tree.look()
         verdicts = Judge(git, Grammars()).look(commit, held.memory)
         return Look(type(look.head)(commit, None), held, verdicts)
+
+    # -- out and in ------------------------------------------------------------------------------------------------
+
+    def export(self, params: DecisionExportParams, cancel: Cancellation, caller: Caller) -> DecisionExportResult:
+        return exchange.export(self._scene(caller), self._fresh(cancel), params, cancel)
+
+    def import_(self, params: DecisionImportParams, cancel: Cancellation, caller: Caller) -> DecisionImportResult:
+        cancel.check()
+        result = exchange.import_(self._scene(caller), params, cancel)
+        self.poll()
+        return result
 
     # -- the audit chain -----------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Final
 
 from nm_lsp.base.errors import GitUnavailable
 from nm_lsp.decisions.ancestry import BEFORE
@@ -29,6 +30,9 @@ from nm_lsp.decisions.model import AnchorKind, Content, unpack_ancestors
 from nm_lsp.decisions.steps import AnchorState, Doubt, DoubtKind, Step, step
 from nm_lsp.decisions.verdicts import Relation
 from nm_lsp.decisions.walking import States, Task, Walker
+
+_SINGLE: Final = frozenset({AnchorKind.FILE, AnchorKind.SYMBOL, AnchorKind.SUBMODULE})
+_N_TAKEN: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +108,9 @@ class Comparer:
                 result[task] = Compared(relation, states, self._reason(task, states, None))
             else:
                 to_compare.setdefault(end, []).append(task)
+        differences = self._differences(list(to_compare))
         for end, group in to_compare.items():
-            result.update(self._by_difference(end, group))
+            result.update(self._by_difference(end, group, differences[end]))
         return result
 
     def _learn(self, ends: set[str]) -> None:
@@ -117,12 +122,13 @@ class Comparer:
                 with suppress(GitUnavailable):
                     self._walker.learn([end])
 
-    def _by_difference(self, end: str, tasks: Sequence[Task]) -> dict[Task, Compared]:
+    def _by_difference(
+        self, end: str, tasks: Sequence[Task], difference: Difference | GitUnavailable
+    ) -> dict[Task, Compared]:
         relation = self._relation(end)
-        try:
-            over = self._walker.step_over(end, self._head or BEFORE, self._difference(end))
-        except GitUnavailable as error:
-            return {task: Compared(relation, task.initial, cause=str(error)) for task in tasks}
+        if isinstance(difference, GitUnavailable):
+            return {task: Compared(relation, task.initial, cause=str(difference)) for task in tasks}
+        over = self._walker.step_over(end, self._head or BEFORE, difference)
         result = {}
         for task in tasks:
             pairs = zip(task.initial, task.confirmation.seen, strict=True)
@@ -131,10 +137,21 @@ class Comparer:
             result[task] = Compared(relation, states, self._reason(task, states, end) if doubted else None)
         return result
 
-    def _difference(self, end: str) -> Difference:
-        if self._head is None:
-            return [Change(path, content, None) for path, content in self._walker.history.files(end).items()]
-        return self._walker.differences([(end, self._head)])[0]
+    def _differences(self, ends: Sequence[str]) -> dict[str, Difference | GitUnavailable]:
+        """Per end its difference to HEAD, or why there is none. They are not kept: the next HEAD has others."""
+        history, head = self._walker.history, self._head
+        if head is None:
+            return {end: [Change(path, content, None) for path, content in history.files(end).items()] for end in ends}
+        try:
+            return dict(zip(ends, history.differences([(end, head) for end in ends]), strict=True))
+        except GitUnavailable as error:
+            if len(ends) < 2:
+                return dict.fromkeys(ends, error)
+        # One tree that is not here fails them all.
+        found: dict[str, Difference | GitUnavailable] = {}
+        for end in ends:
+            found.update(self._differences([end]))
+        return found
 
     def _relation(self, end: str | None) -> Relation:
         if end is None:
@@ -180,10 +197,20 @@ class Comparer:
         state, sighting = task.initial[at], task.confirmation.seen[at]
         position = n_since
         newest: Doubt | None = None
+        # At another head of the same chain the way so far has been gone already.
+        meeting = chain.commits[n_since]
+        key = (task, at, meeting)
+        kept = self._walker.taken.get(key)
+        if kept is not None and kept[0] in chain.members:
+            position, state, newest = chain.members[kept[0]], kept[1], kept[2]
         while True:
-            touching = chain.touching(state.path, n_since)
+            touching = chain.touching(state.path, position)
             before = bisect_right(touching, position - 1) - 1
             if before < 0:
+                if state.unknown is None:
+                    if len(self._walker.taken) >= _N_TAKEN:
+                        self._walker.taken.clear()
+                    self._walker.taken[key] = (chain.commits[0], state, newest)
                 return newest
             position = touching[before]
             after = step(replace(state, doubts=()), sighting, chain.step(position))
@@ -226,9 +253,6 @@ def _by_names(task: Task, now: Mapping[str, Content], held: Mapping[str, Content
         doubted = replace(initial, touched=frozenset(landed), doubts=tuple(doubts), away=away, gone=is_gone)
         states.append(doubted if doubts or landed else initial)
     return tuple(states)
-
-
-_SINGLE = frozenset({AnchorKind.FILE, AnchorKind.SYMBOL, AnchorKind.SUBMODULE})
 
 
 def _path_and_folders(path: str) -> list[str]:

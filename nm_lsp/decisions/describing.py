@@ -11,9 +11,9 @@ from typing import Final
 
 from nm_lsp.decisions.comparing import Compared
 from nm_lsp.decisions.fold import DecisionRecord, Standing
-from nm_lsp.decisions.globs import rest_pattern
+from nm_lsp.decisions.globs import base_folder, rest_pattern
 from nm_lsp.decisions.model import Anchor, AnchorKind, Content, DecisionId, Sighting
-from nm_lsp.decisions.steps import AnchorState, Doubt, start
+from nm_lsp.decisions.steps import AnchorState, Doubt
 from nm_lsp.decisions.verdicts import AnchorView, Away, Finding, Reason, Relation, Severity, Status, Verdict
 from nm_lsp.decisions.walking import States, Task
 
@@ -136,7 +136,7 @@ def _view(sighting: Sighting, state: AnchorState) -> AnchorView:
 def _unlanded(sighting: Sighting, state: AnchorState, held: Mapping[str, Content] | None) -> list[str]:
     """Paths whose seen bytes were not committed, and have not been since. `held` is what a joined commit holds."""
     members = sighting.anchor.kind in _WITH_MEMBERS
-    n_folder = len(start(sighting).path) if members else 0
+    n_folder = len(base_folder(sighting.anchor)) if members else 0
     paths = []
     for seen in sighting.files:
         rest = seen.path[n_folder:]

@@ -28,7 +28,7 @@ from typing import Final
 
 from nm_lsp.decisions.changes import Change, Difference, pair_renames
 from nm_lsp.decisions.globs import base_folder, governs, rest_pattern
-from nm_lsp.decisions.model import AnchorKind, Content, Sighting, unpack_text
+from nm_lsp.decisions.model import AnchorKind, Content, SeenFile, Sighting, unpack_text
 from nm_lsp.decisions.ports import CodeComparison
 
 # What a history of findings keeps per anchor: the first doubt and this many of the newest.
@@ -66,8 +66,8 @@ class AnchorState:
     """An anchor at one commit. `path` is where it is (a folder with its `/`; for a glob, its base folder).
 
     `away` maps each path that does not hold what was seen to (seen, held now). `members` overrides, for folder and glob
-    anchors, what was seen of a file below the base folder: its content since it joined, None once it left.
-    `unknown` names a path whose bytes are not here.
+    anchors, what was seen of a file below the base folder: its content since it joined, None once it left. `seen` has,
+    for these kinds, what the confirmation saw below the base folder. `unknown` names a path whose bytes are not here.
     """
 
     path: str
@@ -78,6 +78,7 @@ class AnchorState:
     doubts: tuple[Doubt, ...] = ()
     moves: tuple[Move, ...] = ()
     unknown: str | None = None
+    seen: Mapping[str, SeenFile] = field(default_factory=dict)
 
 
 class Step:
@@ -173,7 +174,8 @@ class SymbolReader:
 def start(sighting: Sighting) -> AnchorState:
     """The state of an anchor at the commit of its confirmation."""
     if sighting.anchor.kind in (AnchorKind.FOLDER, AnchorKind.GLOB):
-        return AnchorState(base_folder(sighting.anchor))
+        folder = base_folder(sighting.anchor)
+        return AnchorState(folder, seen={file.path[len(folder) :]: file for file in sighting.files})
     return AnchorState(sighting.anchor.path)
 
 
@@ -182,7 +184,7 @@ def step(state: AnchorState, sighting: Sighting, over: Step) -> AnchorState:
     if sighting.anchor.kind in (AnchorKind.FOLDER, AnchorKind.GLOB):
         pattern = rest_pattern(sighting.anchor)
         inside = [c for c in over.below(state.path) if _rest(state.path, pattern, c.path) is not None]
-        return _FolderStep(state, sighting, over, pattern).take(inside) if inside else state
+        return _FolderStep(state, over, pattern).take(inside) if inside else state
     change = over.changes.get(state.path)
     if change is None:
         return state
@@ -273,9 +275,9 @@ def _only_holder(sighting: Sighting, over: Step) -> tuple[str | None, str | None
 class _FolderStep:
     """A step of one folder or glob anchor; collects the new state."""
 
-    def __init__(self, state: AnchorState, sighting: Sighting, over: Step, pattern: str | None) -> None:
+    def __init__(self, state: AnchorState, over: Step, pattern: str | None) -> None:
         self._state = state
-        self._seen = {seen.path[len(start(sighting).path) :]: seen for seen in sighting.files}
+        self._seen = state.seen
         self._over = over
         self._pattern = pattern
         self._folder = state.path

@@ -18,7 +18,7 @@ from nm_lsp.decisions.ancestry import BEFORE, Ancestry
 from nm_lsp.decisions.changes import Difference
 from nm_lsp.decisions.model import AnchorKind, Confirmation, DecisionId
 from nm_lsp.decisions.ports import History
-from nm_lsp.decisions.steps import AnchorState, Step, SymbolReader, start, step
+from nm_lsp.decisions.steps import AnchorState, Doubt, Step, SymbolReader, start, step
 
 States: TypeAlias = tuple[AnchorState, ...]
 
@@ -90,6 +90,8 @@ class Walker:
         self._heads: OrderedDict[str, dict[Task, tuple[str, States]]] = OrderedDict()
         self._differences: OrderedDict[tuple[str, str], Difference] = OrderedDict()
         self._n_changes = 0
+        # Rule 2: per anchor and commit where HEAD's chain left its history, how far along a chain it was followed.
+        self.taken: dict[tuple[Task, int, str], tuple[str, AnchorState, Doubt | None]] = {}
 
     def learn(self, tips: Sequence[str]) -> None:
         """Take the history of `tips` into the graph."""

@@ -72,8 +72,10 @@ class Step:
 
 
 class Plan:
-    def __init__(self, seed: int, n_steps: int = 18, n_decisions: int = 9, calm: float = 1.0) -> None:
-        """`calm` below 1 makes people act on decisions less often."""
+    def __init__(
+        self, seed: int, n_steps: int = 18, n_decisions: int = 9, calm: float = 1.0, *, alone: bool = False
+    ) -> None:
+        """`calm` below 1 makes people act on decisions less often; `alone` leaves other work trees out."""
         self.random = random.Random(seed)
         self.commits: list[Commit] = []
         self.steps: list[Step] = []
@@ -86,6 +88,7 @@ class Plan:
         self.shallow = not self.collected and self.random.random() < 0.06
         self._n_decisions = 0
         self._max_decisions = n_decisions
+        self._alone = alone
         self._calm = calm
         self._n_branches = 0
         if self.random.random() < 0.15:
@@ -123,7 +126,7 @@ class Plan:
         self._step(acts, rewritten if self.hooks else [])
 
     def _step(self, acts: list[dict[str, Any]], rewritten: list[tuple[int, int]] | None = None) -> None:
-        others = [tip for tip in self.branches.values() if tip != self.head]
+        others = [tip for tip in self.branches.values() if tip != self.head and not self._alone]
         self.steps.append(Step(self.head, self.random.sample(others, min(1, len(others))), acts, rewritten or []))
 
     def _commit(self, tree: Tree, parents: list[int], *, move: bool = True) -> int:

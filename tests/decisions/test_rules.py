@@ -41,7 +41,7 @@ class FakeHistory:
 
     def commit(self, *parents: str, links: Sequence[str] = (), **files: str) -> str:
         """A commit whose whole tree is `files` (`a__b` spells `a/b`, a name without a dot ends in `.py`)."""
-        name = f"{len(self.parents) + 1:040x}"
+        name = blob(f"commit {len(self.parents)}")
         self.parents[name] = parents
         tree = {}
         for spelled, text in files.items():
@@ -68,8 +68,9 @@ class FakeHistory:
 
     def commits(self, tips: Iterable[str], known: Iterable[str] = ()) -> list[tuple[str, tuple[str, ...]]]:
         self._check()
-        # Names grow with time, so that the reverse order puts children first.
-        return [(c, self.parents[c]) for c in sorted(self._history(tips) - self._history(known), reverse=True)]
+        new = self._history(tips) - self._history(known)
+        # Commits are made after their parents, so that the reverse order puts children first.
+        return [(commit, self.parents[commit]) for commit in reversed(self.parents) if commit in new]
 
     def differences(self, pairs: Sequence[tuple[str | None, str]]) -> list[tuple[Change, ...]]:
         self._check()

@@ -136,7 +136,6 @@ def test_a_saved_file_is_searchable_when_the_status_is_ready_again(opened: Opene
     host = ready(opened, project)
     (project / "pkg" / "boil.py").write_text("def whistle(): pass\n")
     host.save_document("pkg/boil.py")
-    assert not host.status(Nothing(), GO).ready
     host.wait_ready(GO)
     assert ids(host, "whistle") == ["pkg/boil.py::whistle"]
 

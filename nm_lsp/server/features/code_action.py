@@ -22,7 +22,7 @@ from lsprotocol import types
 
 from nm_lsp.base.text import Position
 from nm_lsp.engine.decision_requests import DecisionRow, Governing, Marks
-from nm_lsp.server.features import asking
+from nm_lsp.server.features import asking, news
 from nm_lsp.server.features.hover import is_at
 from nm_lsp.server.features.markup import one_line
 from nm_lsp.server.features.places import At, arguments_for, command_name, place_of
@@ -103,6 +103,9 @@ def _offers(server: NmServer, at: At, params: types.CodeActionParams, marks: Mar
     rows = [one.decision for one in governing.values()]
     # A diagnostic may sit on a file that no longer is, or never was, an anchor.
     rows += [row for i in named if i is not None and i not in governing and (row := at.desk.row(i)) is not None]
+    # What is shown may tell layout from change already, and is what the user saw.
+    marked = news.stale_rows(marks) if marks is not None else {}
+    rows = [marked.get(row.id, row) if row.status == "stale" else row for row in rows]
     stale = [row for row in rows if row.status == "stale"][:MAX_DECISIONS]
     head = marks.revision[0] if marks is not None else None
     for row in stale:

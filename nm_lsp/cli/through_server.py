@@ -26,7 +26,7 @@ def ask(folder: Path | None, params: Mapping[str, object], output: Output) -> bo
         bar.close()
     if output.as_json:
         output.document(answer)
-    else:
+    elif answer["hits"]:
         output.text(clean(answer["text"]))
         output.note(
             f"{counted(answer['tokens'], 'token')}, {counted(len(answer['hits']), 'hit')}, through the language server"

@@ -94,7 +94,7 @@ def canned() -> dict[str, object]:
     return {
         "status": STATUS,
         "search": r.SearchResult((HIT,), (r.Missing.MODEL,)),
-        "query": r.QueryResult("def bake(flour)", 12, (LAYER,), (HIT,), (), None),
+        "query": r.QueryResult("def bake(flour)", 12, (LAYER,), (HIT,), (), ()),
         "wakeup": r.WakeupResult("A bakery.", 3, (LAYER,)),
         "explain": r.ExplainResult("bread", "# Why\n", (), (), (r.ExplainedHit(HIT.id, PLACE, 0.9, ("name",)),), ()),
         "relevance": r.RelevanceResult((r.Relevance(HIT.id, PLACE, TRACE),), ()),

@@ -80,7 +80,7 @@ def test_search_json_is_the_wire_form(engine: Any, nm_lsp: Run, tmp_path: Path) 
     ("arguments", "answer"),
     [
         (("search", "x"), ("search", r.SearchResult((), ()))),
-        (("query", "x"), ("query", r.QueryResult("", 0, (), (), ()))),
+        (("query", "x"), ("query", r.QueryResult("", 0, (), (), (), ()))),
         (("explain", "x"), ("explain", r.ExplainResult("x", "", (), (), (), ()))),
         (("relevance", "x"), ("relevance", r.RelevanceResult((), ()))),
         (("graph", "validate"), ("graph_validate", r.GraphValidateResult(False, ("no schema",), 0, 0))),

@@ -51,7 +51,7 @@ VECTOR_WEIGHT: Final[Mapping[QuestionKind, float]] = {
     QuestionKind.SENTENCE: 0.8,
 }
 
-HALF_SCORE: Final = 3.0
+HALF_SCORE: Final = 12.0
 """The product of fused score, boost and factors that is shown as 0.5."""
 
 LISTED: Final = "its file is listed already"
@@ -115,7 +115,11 @@ def search(
     )
     if gathered is None:
         return RankedResult(question, (), 0, 0.0)
-    sure = 1.0 if gathered.n_named else _confidence(gathered, question, vector_leg is not None and vectors_complete)
+    sure = (
+        1.0
+        if gathered.n_named
+        else _confidence(corpus, gathered, question, vector_leg is not None and vectors_complete)
+    )
     if sure < 0.5:
         return RankedResult(question, (), gathered.n_considered, sure)
     boosts = synapse_boost or {}
@@ -135,6 +139,7 @@ class Gathered:
     entries: tuple[Fused, ...]
     keyword: KeywordScores
     evidence: Evidence
+    nearest: float
     n_considered: int
     n_named: int
 
@@ -153,7 +158,7 @@ def gather(
     keyword = keyword_scores(corpus, question.concepts if use_keyword else (), cancel)
     role_weights = _role_weights(corpus, question.wants)
     keyword_docs = _best(keyword.scores * role_weights, allowed, KEYWORD_DEPTH) if use_keyword else _NO_DOCS
-    vector_docs, cosines = _nearest(question.text, vector_leg, allowed, role_weights)
+    vector_docs, cosines, nearest = _nearest(question.text, vector_leg, allowed, role_weights)
     if cancel is not None:
         cancel.check()
     legs = (Leg(keyword_docs.tolist()), Leg(vector_docs.tolist(), VECTOR_WEIGHT[question.kind] if use_keyword else 1.0))
@@ -171,14 +176,14 @@ def gather(
     )
     files_named = frozenset(named if question.kind is QuestionKind.PATH else ())
     evidence = weigh(corpus, question, pool, keyword, COSINE_FLOOR, files_named)
-    return Gathered(pool, entries, keyword, evidence, len(fused), len(named))
+    return Gathered(pool, entries, keyword, evidence, nearest, len(fused), len(named))
 
 
-def _confidence(gathered: Gathered, question: Question, with_vectors: bool) -> float:
+def _confidence(corpus: Corpus, gathered: Gathered, question: Question, with_vectors: bool) -> float:
     if question.kind is QuestionKind.PATH:
         # A path that names no file is answered only where it was none ("async/await") and its words are all there.
-        return 0.5 * coverage(gathered.pool, gathered.keyword) / WORDS_SUFFICE
-    return confidence(gathered.pool, gathered.keyword, with_vectors=with_vectors)
+        return 0.5 * coverage(corpus, gathered.keyword) / WORDS_SUFFICE
+    return confidence(gathered.nearest, corpus, gathered.keyword, with_vectors=with_vectors)
 
 
 def _allowed(corpus: Corpus, kinds: Sequence[NodeKind] | None, path: str | None) -> NDArray[np.bool_]:
@@ -208,14 +213,16 @@ def _best(scores: NDArray[np.float32], allowed: NDArray[np.bool_], k: int) -> ND
 
 def _nearest(
     text: str, vector_leg: VectorLeg | None, allowed: NDArray[np.bool_], role_weights: NDArray[np.float32]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+) -> tuple[NDArray[np.int32], NDArray[np.float32], float]:
+    """Docs of the leg, their cosines, and the largest cosine of all, allowed or not."""
     if vector_leg is None or not text.strip():
-        return _NO_DOCS, np.zeros(0, np.float32)
+        return _NO_DOCS, np.zeros(0, np.float32), 0.0
     docs, cosines = vector_leg(text, VECTOR_SEARCHED)
+    nearest = float(cosines.max(initial=0.0))
     keep = (cosines >= COSINE_FLOOR) & allowed[docs]
     docs, cosines = docs[keep], cosines[keep]
     order = np.lexsort((docs, -cosines * role_weights[docs]))[:VECTOR_DEPTH]
-    return docs[order], cosines[order]
+    return docs[order], cosines[order], nearest
 
 
 def _role_weights(corpus: Corpus, wants: frozenset[Role]) -> NDArray[np.float32]:

@@ -131,8 +131,12 @@ class Repository:
 
     # Trees and blobs
 
-    def differences(self, pairs: Sequence[tuple[str | None, str]]) -> list[tuple[Change, ...]]:
+    def differences(
+        self, pairs: Sequence[tuple[str | None, str]], paths: Sequence[str] = ()
+    ) -> list[tuple[Change, ...]]:
         """Per (older commit or None for the empty tree, newer commit) what changed, without rename detection.
+
+        With `paths`, files or folders, only what changed there, at a fraction of the cost.
 
         None is meant for commits without parents. The cost is one process and the changed paths.
         """
@@ -140,6 +144,7 @@ class Repository:
             return []
         lines = "".join(f"{new} {old}\n" if old else f"{new}\n" for old, new in pairs)
         output = self.git.run(
+            "--literal-pathspecs",
             "diff-tree",
             "--stdin",
             "--root",
@@ -152,6 +157,8 @@ class Repository:
             "--no-ext-diff",
             "--no-textconv",
             "--ignore-submodules=none",
+            "--",
+            *paths,
             stdin=lines.encode("ascii"),
             timeout_s=_HISTORY_TIMEOUT_S,
         )

@@ -38,6 +38,7 @@ DependsOn = Annotated[
 Evidence = Annotated[
     list[str] | None, typer.Option("--evidence", metavar="TEXT", help="A link or a measurement. Repeat for several.")
 ]
+Title = Annotated[str | None, typer.Option("--title", "-t", metavar="TEXT", help="The decision in one line.")]
 Rationale = Annotated[
     str | None, typer.Option("--rationale", metavar="TEXT", help="Why the code is so; - reads it from stdin.")
 ]
@@ -54,7 +55,7 @@ def record(
         list[str] | None,
         typer.Argument(metavar="FILE...", help="What it governs: a path, path::symbol, folder/ or 'glob*'."),
     ] = None,
-    title: Annotated[str | None, typer.Option("--title", "-t", metavar="TEXT", help="The decision in a line.")] = None,
+    title: Title = None,
     rationale: Rationale = None,
     type_: Type = None,
     confidence: Confidence = None,
@@ -92,7 +93,7 @@ def record(
 
 def amend(
     identity: Id,
-    title: Annotated[str | None, typer.Option("--title", "-t", metavar="TEXT")] = None,
+    title: Title = None,
     rationale: Rationale = None,
     files: Annotated[
         list[str] | None,

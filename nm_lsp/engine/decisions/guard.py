@@ -27,6 +27,7 @@ from nm_lsp.decisions.staleness import Judge
 from nm_lsp.decisions.verdicts import AnchorView, Relation, Status, Verdict
 from nm_lsp.engine.decision_shapes import DecisionRow
 from nm_lsp.engine.decisions.home import STORE_FOLDER, home_of, root_by_hand
+from nm_lsp.engine.decisions.narrowing import NarrowHistory, places_of
 from nm_lsp.engine.decisions.rows import Describer
 from nm_lsp.engine.rewrites import read_rewrites
 from nm_lsp.git import CommitInfo, Place, Repository, discover
@@ -160,8 +161,7 @@ def _judged(
     memory = read_store(store, ask)
     # The list of commits that a server has not stored yet counts as it will once it is stored.
     memory.rewrites.extend(read_rewrites(place, memory.rewrites).pairs)
-    judge = Judge(repository, _LazyGrammars(), revival=revival)
-    verdicts = judge.look(head, memory)
+    judge, verdicts = _look(repository, head, memory, revival)
     look = _Judged(memory.records, {**verdicts})
     governing = {given: [row for name in found for row in _governing(verdicts, name)] for given, found in names.items()}
     shown = {identity for rows in governing.values() for identity, _ in rows}
@@ -175,6 +175,23 @@ def _judged(
     describer = Describer(look, _FromRoot(), infos)
     for given, _path in asked:
         yield given, GuardedPath(given, str(place.work_tree), names[given][0], _described(describer, governing[given]))
+
+
+def _look(
+    repository: Repository, head: str | None, memory: Memory, revival: bool
+) -> tuple[Judge, dict[DecisionId, Verdict]]:
+    """The verdicts and the judge who gave them, over as little of the history as decides."""
+    code = _LazyGrammars()
+    places = places_of(memory)
+    narrow = NarrowHistory(repository, places) if places is not None else None
+    while narrow is not None:
+        judge = Judge(narrow, code, revival=revival)
+        verdicts = judge.look(head, memory)
+        if not narrow.left_out:
+            return judge, verdicts
+        narrow = narrow if narrow.widen() else None
+    judge = Judge(repository, code, revival=revival)
+    return judge, judge.look(head, memory)
 
 
 def _former_names(repository: Repository, head: str, names: set[str]) -> set[str] | None:

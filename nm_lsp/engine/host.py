@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import GitUnavailable, InvalidInput, NmError, StoreProblem
+from nm_lsp.base.errors import InvalidInput, NmError, StoreProblem
 from nm_lsp.engine import answers, contexts, graphs
 from nm_lsp.engine.answers import View
 from nm_lsp.engine.contexts import Contexts
@@ -41,6 +41,7 @@ from nm_lsp.engine.requests import (
     Missing,
     Nothing,
     Notice,
+    Problem,
     QueryParams,
     QueryResult,
     RebuildParams,
@@ -57,7 +58,6 @@ from nm_lsp.engine.requests import (
 from nm_lsp.engine.settings import Settings
 from nm_lsp.engine.snapshot import Snapshot, open_snapshot
 from nm_lsp.engine.texts import SourceTexts
-from nm_lsp.git import Git, read_head
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.segment import Segment
 from nm_lsp.storage.index_store import IndexStore, Manifest
@@ -77,8 +77,6 @@ from nm_lsp.worker.messages import (
 )
 from nm_lsp.worker.sources import encode_like
 
-HEAD_S = 2.0
-_GIT_TIMEOUT_S = 3.0
 _OPEN_RETRIES = 5
 _WAIT_POLL_S = 0.05
 
@@ -116,7 +114,6 @@ class Host:
         self._contexts = Contexts(lambda paths, budget, count: governing_block(self.decisions, paths, budget, count))
         self._said: set[str] = set()
         self._last_query: str | None = None
-        self._head_known: tuple[float, tuple[str | None, str | None]] = (-HEAD_S, (None, None))
         self._use_keyword = use_keyword
         self._closed = False
         self.outlines = Outlines(folder, self._overlay.text)
@@ -334,8 +331,11 @@ class Host:
     def status(self, _: Nothing, cancel: Cancellation) -> StatusResult:
         cancel.check()
         self.refresh()
-        problems = model_problems(self._embedder, self._settings)
-        return self._state.status(self._base, problems, self._head())
+        problems = [*model_problems(self._embedder, self._settings), *self._decision_problems()]
+        return self._state.status(self._base, problems, self.decisions.head(), self.decisions.counts())
+
+    def _decision_problems(self) -> list[Problem]:
+        return [Problem("decisions", text) for text in self.decisions.problems()]
 
     def search(self, params: SearchParams, cancel: Cancellation) -> SearchResult:
         return self._answer(lambda view: answers.search(view, params, cancel))
@@ -382,19 +382,6 @@ class Host:
             return Acknowledged(False, "No index is being built.")
         self._send(CancelBuild(self.key))
         return Acknowledged(True, "The build was stopped; it goes on at the next change or `index.rebuild`.")
-
-    def _head(self) -> tuple[str | None, str | None]:
-        """Commit and branch, asked of git once in `HEAD_S` at most."""
-        now = time.monotonic()
-        at, known = self._head_known
-        if now - at >= HEAD_S:
-            try:
-                head = read_head(Git(self.folder, executable=self._settings.git.path, timeout_s=_GIT_TIMEOUT_S))
-                known = (head.commit, head.branch)
-            except GitUnavailable:
-                known = (None, None)
-            self._head_known = (now, known)
-        return known
 
 
 @dataclass(frozen=True, slots=True, eq=False)

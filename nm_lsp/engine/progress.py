@@ -142,9 +142,13 @@ class BuildState:
         return tuple(found)
 
     def status(
-        self, snapshot: Snapshot | None, problems: Sequence[Problem], head: tuple[str | None, str | None]
+        self,
+        snapshot: Snapshot | None,
+        problems: Sequence[Problem],
+        head: tuple[str | None, str | None],
+        decisions: dict[str, int],
     ) -> StatusResult:
-        """`problems` are added to those of the build; `head` is (commit, branch)."""
+        """`problems` are added to those of the build; `head` is (commit, branch); `decisions` counts by status."""
         skipped = snapshot.manifest.skipped if snapshot else ()
         is_checking = self._phase is Phase.IDLE and not self.is_ready
         return StatusResult(
@@ -158,6 +162,7 @@ class BuildState:
             symbols=snapshot.corpus.n_live if snapshot else 0,
             n_skipped=len(skipped),
             skipped=tuple(Skipped(item.path, item.reason) for item in skipped[:MAX_SKIPPED]),
+            decisions=decisions,
             head=head[0],
             branch=head[1],
             is_index_writer=self.is_writer,

@@ -240,6 +240,7 @@ class StatusResult:
     symbols: int
     n_skipped: int
     skipped: tuple[Skipped, ...]
+    decisions: dict[str, int]  # by status: active, stale, invalidated, unknown
     head: str | None
     branch: str | None
     is_index_writer: bool  # False: another server on this folder builds the index and this one follows it

@@ -171,6 +171,7 @@ def _empty_status(problem: Problem) -> StatusResult:
         symbols=0,
         n_skipped=0,
         skipped=(),
+        decisions={},
         head=None,
         branch=None,
         is_index_writer=False,

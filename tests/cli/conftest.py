@@ -38,6 +38,7 @@ STATUS = r.StatusResult(
     symbols=9,
     n_skipped=1,
     skipped=(r.Skipped("big.js", "minified"),),
+    decisions={"active": 2, "stale": 1, "invalidated": 0, "unknown": 0},
     head="0123456789abcdef",
     branch="main",
     is_index_writer=True,

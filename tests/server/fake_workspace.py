@@ -113,7 +113,7 @@ class FakeHost:
     def status(self, params: Nothing, cancel: Cancellation) -> StatusResult:
         done = Progress(0, 0)
         return StatusResult(
-            str(self.folder), True, Phase.IDLE, done, done, 1, len(self.documents), 0, 0, (), None, None, True, ()
+            str(self.folder), True, Phase.IDLE, done, done, 1, len(self.documents), 0, 0, (), {}, None, None, True, ()
         )
 
     def search(self, params: SearchParams, cancel: Cancellation) -> SearchResult:

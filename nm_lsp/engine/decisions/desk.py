@@ -246,6 +246,11 @@ class Desk:
     def ids(self) -> tuple[str, ...]:
         return tuple((self._shown or self.poll()).records)
 
+    def head(self) -> tuple[str | None, str | None]:
+        """The commit and the branch of the last look."""
+        head = (self._shown or self.poll()).head
+        return head.commit, head.branch
+
     def counts(self) -> dict[str, int]:
         return views.counts(self._shown or self.poll())
 

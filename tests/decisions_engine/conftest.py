@@ -43,10 +43,11 @@ ENVIRONMENT = {
 }
 
 
+SYNONYMS = {"cookie": "session", "drop": "delete", "faster": "performance", "speed": "performance"}
+
+
 class WordNearness:
     """Meaning by the words of a text, a synonym standing for its partner. Counts what it embeds."""
-
-    SYNONYMS = {"cookie": "session", "drop": "delete", "faster": "performance", "speed": "performance"}
 
     def __init__(self) -> None:
         self.model: str | None = "words"
@@ -59,7 +60,7 @@ class WordNearness:
         rows = np.zeros((len(texts), 512), np.float32)
         for row, text in zip(rows, texts, strict=True):
             for word in re.findall(r"\w+", text.lower()):
-                row[sum(ord(sign) * 31**at for at, sign in enumerate(self.SYNONYMS.get(word, word))) % 512] += 1
+                row[sum(ord(sign) * 31**at for at, sign in enumerate(SYNONYMS.get(word, word))) % 512] += 1
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 

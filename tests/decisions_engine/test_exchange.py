@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,10 +132,14 @@ def test_a_file_can_be_read_and_holds_no_derived_status(full: Bench) -> None:
 
 
 def test_a_file_keeps_its_name_when_the_title_changes(full: Bench) -> None:
-    names = full.export(dir=DIR).files
+    full.export(dir=DIR)
+    names = set(files(full))
     identity = full.desk.ids()[0]
     amend(full, identity, title="Another title")
-    assert full.export(dir=DIR).files == names
+    written = full.export(dir=DIR).files
+    assert len(written) == 1
+    assert written[0].startswith(f"{DIR}/{identity}-")
+    assert set(files(full)) == names
 
 
 def test_one_text_shows_statuses_and_comes_back_too(full: Bench) -> None:
@@ -409,7 +412,7 @@ def test_an_export_follows_no_link(bench: Bench, tmp_path: Path) -> None:
     (bench.root / "docs").symlink_to(tmp_path / "outside")
     with pytest.raises(Refused, match="link"):
         bench.export(dir=DIR)
-    os.unlink(bench.root / "docs")
+    (bench.root / "docs").unlink()
     bench.export(dir=DIR)
     path = next((bench.root / DIR).iterdir())
     victim = tmp_path / "victim"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nm_lsp.cli.commands import decisions_change
+from nm_lsp.cli.commands import decisions_change, decisions_eval
 from nm_lsp.cli.commands.decisions_text import STATUS_COLOURS, print_detail, print_history, print_rows
 from nm_lsp.cli.desk import desk_session
 from nm_lsp.cli.exits import Exit
@@ -323,3 +323,4 @@ def _exit_if_doubted(rows: list[DecisionRow] | tuple[DecisionRow, ...], *, wante
 
 
 decisions_change.add_to(app)
+decisions_eval.add_to(app)

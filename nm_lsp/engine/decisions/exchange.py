@@ -47,7 +47,7 @@ History = Mapping[DecisionId, Sequence[Event]]
 
 def export(scene: Scene, look: Look, params: DecisionExportParams, cancel: Cancellation) -> DecisionExportResult:
     """One text with the decisions of `params.status`; or a folder with a file for every decision, whatever its status:
-    one that was left out would be lost to whoever imports it."""
+    one that was left out would be lost to whoever imports it. `files` of the result are those that were written."""
     if params.status not in STATUSES:
         raise InvalidInput("status", f"{params.status[:40]!r} is not one of {', '.join(STATUSES)}.")
     history = _history(scene)
@@ -136,10 +136,10 @@ def _as_files(scene: Scene, look: Look, folder: Path, history: History, cancel: 
         )
     if texts:
         folder.mkdir(parents=True, exist_ok=True)
-    for path, text in texts.items():
-        if _read(path) != text:
-            _write(path, text)
-    names = tuple(path.relative_to(scene.tree.root).as_posix() for path in texts)
+    changed = [path for path, text in texts.items() if _read(path) != text]
+    for path in changed:
+        _write(path, texts[path])
+    names = tuple(path.relative_to(scene.tree.root).as_posix() for path in changed)
     return DecisionExportResult(len(texts), None, names)
 
 

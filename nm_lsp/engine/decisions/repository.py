@@ -19,8 +19,10 @@ from nm_lsp.storage.locations import state_root
 class Repositories:
     """All repositories of this process, each once. Thread-safe."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, *, state: Path | None = None) -> None:
+        """`state` is where backups lie, by default the user's state folder."""
         self._clock = clock
+        self._state = state
         self._lock = threading.Lock()
         self._keepers: dict[Path, Keeper] = {}
 
@@ -34,7 +36,7 @@ class Repositories:
             keeper = self._keepers.get(identity)
             if keeper is None:
                 home = home_of(place, folder, git)
-                backups = state_folder(state_root(), _root_commit(git), home)
+                backups = state_folder(self._state or state_root(), _root_commit(git), home)
                 keeper = Keeper(home / STORE_FOLDER, backups, backups / "store", self._clock)
                 self._keepers[identity] = keeper
             return keeper

@@ -20,7 +20,7 @@ from nm_lsp.engine.decision_requests import DecisionHit, DecisionSearchParams, D
 from nm_lsp.engine.decisions.anchoring import Prefix
 from nm_lsp.engine.decisions.rows import Describer
 from nm_lsp.engine.decisions.similar import Nearness
-from nm_lsp.engine.decisions.vectors import DecisionVectors
+from nm_lsp.engine.decisions.vectors import WAIT_S, DecisionVectors
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
 from nm_lsp.search.fusion import Leg, fuse
 from nm_lsp.search.tokens import STOP_WORDS
@@ -39,7 +39,9 @@ GIT_SILENT: Final = "Git cannot answer, so nobody knows which of these decisions
 class DecisionSearch:
     """The search of one work tree's decisions. Thread-safe."""
 
-    def __init__(self, tree: WorkTree, nearness: Nearness) -> None:
+    def __init__(self, tree: WorkTree, nearness: Nearness, *, wait_s: float = WAIT_S) -> None:
+        """`wait_s`: how long a question may wait for missing vectors."""
+        self._wait_s = wait_s
         self._tree = tree
         self._nearness = nearness
         self._vectors = DecisionVectors(lambda: tree.keeper, nearness)
@@ -95,7 +97,7 @@ class DecisionSearch:
         if self._nearness.model is None:
             return None
         asked = self._nearness.vectors([query])
-        embedded = self._vectors.of(look.records) if asked is not None else None
+        embedded = self._vectors.of(look.records, wait_s=self._wait_s) if asked is not None else None
         if asked is None or embedded is None:
             return None
         if embedded.n_missing:

@@ -501,6 +501,37 @@ def test_the_life_of_a_decision(repository: Path, nm_lsp: Run) -> None:
     assert nm_lsp("decisions", "show", "nm-zzzzzzzz").code == 2
 
 
+def test_every_field_that_is_given_is_kept(repository: Path, nm_lsp: Run) -> None:
+    base = json.loads(nm_lsp("decisions", "record", "a.py", "-t", "Base", "--rationale", "R", "--json").out)
+    line = "record a.py a.py::f -t T --type security --confidence 0.25 --author Eve --tag x --tag y --evidence e"
+    extra = ["--rationale", "Two\nlines", "--alternative", "not so", "--depends-on", base["decision"]["id"][:6]]
+    identity = json.loads(nm_lsp("decisions", *line.split(), *extra, "--json").out)["decision"]["id"]
+    (kept,) = json.loads(nm_lsp("decisions", "show", identity, "--json").out)["decisions"]
+    expected = {
+        "title": "T", "rationale": "Two\nlines", "type": "security", "confidence": 0.25, "author": "Eve",
+        "tags": ["x", "y"], "alternatives": ["not so"], "dependsOn": [base["decision"]["id"]], "evidence": ["e"],
+    }  # fmt: skip
+    assert {name: kept[name] for name in expected} == expected
+    assert [(anchor["path"], anchor["symbol"]) for anchor in kept["anchors"]] == [("a.py", None), ("a.py", "f")]
+    assert "error: confidence" in nm_lsp("decisions", "amend", identity, "--confidence", "7").err
+
+
+def test_a_replaced_decision_never_reads_as_valid(repository: Path, nm_lsp: Run) -> None:
+    old, new = (
+        json.loads(nm_lsp("decisions", "record", "a.py", "-t", title, "--rationale", "R", "--json").out)["decision"][
+            "id"
+        ]
+        for title in ("Use sessions", "Use tokens")
+    )
+    assert nm_lsp("decisions", "supersede", old, "--by", new, "-r", "scale").code == 0
+    shown = nm_lsp("decisions", "show", old).out
+    assert "INVALIDATED" in shown
+    assert f"replaced by  {new}" in shown
+    assert old not in nm_lsp("decisions", "search", "sessions").out
+    assert old in nm_lsp("decisions", "search", "sessions", "--status", "all").out
+    assert nm_lsp("decisions", "supersede", new, "--by", old, "-r", "back").code == 5
+
+
 def test_hooks(repository: Path, nm_lsp: Run) -> None:
     assert nm_lsp("hooks", "status").code == 1
     assert nm_lsp("hooks", "install").code == 0

@@ -35,6 +35,7 @@ COMMANDS = {
     "audit": "Check or export the record of all changes to decisions.",
     "hooks": "Install or remove the git hooks.",
     "guard": "Say which decisions govern files and whether they hold.",
+    "demo": "Watch a decision go stale and be restored, on a copy of this folder.",
     "doctor": "Check every part and name the command that repairs it.",
     "benchmark": "Measure speed and token savings on this folder.",
     "settings": "Print the settings with their defaults, as Markdown or JSON schema.",

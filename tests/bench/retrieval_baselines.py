@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from rank_bm25 import BM25Okapi
 
+from nm_lsp.search.wordlists import word_set
+
 WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|\d+")
-STOP = frozenset(
-    "a an and are as at be by for from if in into is it its no not of on or that the their this to was when with".split()
+STOP = word_set(
+    "a an and are as at be by for from if in into is it its no not of on or that the their this to was when with"
 )
 WINDOW = 50
 
@@ -26,11 +28,15 @@ class Found:
     end: int
 
 
+Search = Callable[[str, int], list[Found]]
+"""Question and k to the k best places, best first."""
+
+
 def words(text: str) -> list[str]:
     return [word.lower() for word in WORD.findall(text)]
 
 
-def keyword_grep(texts: Mapping[str, str]) -> object:
+def keyword_grep(texts: Mapping[str, str]) -> Search:
     """Files by the number of the question's words they contain, then by how often; the best window of each."""
     counts = {path: Counter(words(text)) for path, text in texts.items()}
     lines = {path: text.split("\n") for path, text in texts.items()}
@@ -51,7 +57,7 @@ def _best_window(path: str, lines: list[str], wanted: set[str]) -> Found:
     return Found(path, best + 1, min(len(lines), best + WINDOW))
 
 
-def windows_bm25(texts: Mapping[str, str]) -> object:
+def windows_bm25(texts: Mapping[str, str]) -> Search:
     places, documents = [], []
     for path, text in texts.items():
         lines = text.split("\n")

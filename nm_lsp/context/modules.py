@@ -13,6 +13,7 @@ from nm_lsp.graph.model import EdgeKind, Node, NodeKind
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.embedding_text import first_sentences
 from nm_lsp.search.ranking import Candidate
+from nm_lsp.search.roles import Role, role_of
 from nm_lsp.search.token_count import TokenCount
 
 NAME, TITLE = "L2", "Where it belongs"
@@ -62,7 +63,7 @@ def modules(
             cancel.check()
         if page.add(*_class_lines(corpus, node, doc)):
             said.add(doc)
-    layer = finish(NAME, TITLE, page, budget, count, (f"{len(titles)} communities", f"{len(said)} classes"))
+    layer = finish(NAME, TITLE, page, budget, count, (f"communities: {len(titles)}", f"classes: {len(said)}"))
     return Modules(layer, tuple(titles) if layer.text else (), frozenset(said) if layer.text else frozenset())
 
 
@@ -144,6 +145,8 @@ def _related_line(corpus: Corpus, hit: Candidate) -> str:
         for target in targets
     ]
     parts = []
+    # Those in the sources say more about its purpose than its tests do.
+    callers.sort(key=lambda doc: role_of(corpus.path(doc)) is not Role.SOURCE)
     used_by = _names(corpus, [doc for doc in callers if doc != hit.doc], with_path=False)
     uses = _names(corpus, [doc for doc in callees if doc != hit.doc], with_path=False)
     if used_by:

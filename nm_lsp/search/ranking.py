@@ -41,6 +41,8 @@ OWNER_SHARE: Final = 0.6
 POOL: Final = 100
 """Candidates that are looked at closely, unless more are asked for: twice as many find nothing more."""
 
+MAX_NAMESAKES: Final = 40
+
 COSINE_FLOOR: Final = 0.25
 """Below it a vector says nothing: unrelated English and code reach 0.2."""
 
@@ -170,7 +172,7 @@ def gather(
     if cancel is not None:
         cancel.check()
     legs = (Leg(keyword_docs.tolist()), Leg(vector_docs.tolist(), VECTOR_WEIGHT[question.kind] if use_keyword else 1.0))
-    named = _named(corpus, question, allowed) if use_keyword else []
+    named = _named(corpus, question, allowed, keyword.scores * role_weights) if use_keyword else []
     fused = _with_named(fuse(legs, rrf_k), named)
     if not fused:
         return None
@@ -261,8 +263,11 @@ def _owners(corpus: Corpus, fused: Sequence[Fused], size: int, allowed: NDArray[
     return list(owners.values())
 
 
-def _named(corpus: Corpus, question: Question, allowed: NDArray[np.bool_]) -> list[int]:
-    """Docs that the question names outright: definitions by name, files by path."""
+def _named(corpus: Corpus, question: Question, allowed: NDArray[np.bool_], scores: NDArray[np.float32]) -> list[int]:
+    """Docs that the question names outright, those that match it best first: definitions by name, files by path.
+
+    A name with more definitions than `MAX_NAMESAKES` (`__init__`, `get`) points nowhere, unless it is the whole question.
+    """
     if question.kind is QuestionKind.PATH:
         wanted = question.text.strip().strip("`").lstrip("./").rstrip("/").lower()
         files = [
@@ -272,8 +277,13 @@ def _named(corpus: Corpus, question: Question, allowed: NDArray[np.bool_]) -> li
         ]
         docs = [corpus.file_docs(number).start for number in files]
     else:
-        docs = [doc for name in question.names for doc in corpus.defined(name).tolist()]
-    return [doc for doc in dict.fromkeys(docs) if allowed[doc]][:KEYWORD_DEPTH]
+        docs = []
+        for name in question.names:
+            found = corpus.defined(name).tolist()
+            if question.kind is QuestionKind.IDENTIFIER or len(found) <= MAX_NAMESAKES:
+                docs.extend(found)
+    ordered = sorted({doc for doc in docs if allowed[doc]}, key=lambda doc: (-float(scores[doc]), doc))
+    return ordered[:MAX_NAMESAKES]
 
 
 def _with_named(fused: list[Fused], named: Sequence[int]) -> list[Fused]:

@@ -38,6 +38,15 @@ def test_an_identifier_goes_to_its_definition(shop: Built, query: str) -> None:
     assert ids(search(shop.corpus, query))[0] == "src/shop/cart.py::Cart.compute_total"
 
 
+def test_a_name_that_everything_has_points_nowhere(corpus_of: Callable[[Mapping[str, str]], Built]) -> None:
+    classes = "".join(f"class Thing{n}:\n    def __init__(self):\n        self.n = {n}\n\n" for n in range(60))
+    parcel = "def weigh_parcel(parcel):\n    return parcel.weight\n"
+    built = corpus_of({"things.py": classes, "parcel.py": parcel})
+    found = ids(search(built.corpus, "where is a parcel weighed before __init__"))
+    assert found[0] == "parcel.py::weigh_parcel"
+    assert ids(search(built.corpus, "__init__"))[0].endswith(".__init__")
+
+
 def test_undocumented_code_is_found_by_its_name(shop: Built) -> None:
     assert ids(search(shop.corpus, "zone lookup"))[0] == "src/shop/shipping.py::lookup_zone"
 

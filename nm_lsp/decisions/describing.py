@@ -38,6 +38,8 @@ def outcome(end: str | None, compared: Compared) -> Outcome:
 
 def unchanged(new: Outcome, old: Outcome) -> bool:
     """Whether two outcomes of one confirmation are the same, told by the identity of its states."""
+    if new is old:
+        return True
     one, other = new.compared, old.compared
     if new.end != old.end or one.relation is not other.relation or one.reason != other.reason:
         return False
@@ -62,7 +64,7 @@ def described(
         confirmation=at,
         relation=compared.relation,
         anchors=tuple(_view(sighting, state) for sighting, state in pairs),
-        findings=tuple(Finding(doubt.commit, doubt.path, doubt.kind) for doubt in _doubts(compared)),
+        findings=tuple(Finding(doubt.commit, doubt.path, doubt.kind, doubt.parent) for doubt in _doubts(compared)),
         moves=tuple(sorted((move for state in compared.states for move in state.moves), key=lambda move: move.order)),
         reverted=reverted(compared.states),
         unlanded=tuple(path for sighting, state in pairs for path in _unlanded(sighting, state, held)),

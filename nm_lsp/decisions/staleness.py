@@ -49,7 +49,8 @@ from nm_lsp.decisions.describing import (
 from nm_lsp.decisions.fold import DecisionRecord, Memory, Standing
 from nm_lsp.decisions.model import AnchorKind, Confirmation, Content, DecisionId
 from nm_lsp.decisions.ports import CodeComparison, History
-from nm_lsp.decisions.steps import Doubt, Step, SymbolReader, step
+from nm_lsp.decisions.steps import Doubt, Step, step
+from nm_lsp.decisions.symbols import SymbolReader
 from nm_lsp.decisions.verdicts import Away, Reason, Relation, Severity, Status, Verdict, with_dependencies
 from nm_lsp.decisions.walking import AnchorIndex, States, Task, Walker
 
@@ -82,6 +83,8 @@ class Judge:
         self._index = AnchorIndex()
         self._known: dict[DecisionId, _Known] = {}
         self._joined: dict[tuple[Task, str], Mapping[str, Content] | None] = {}
+        self._last: dict[Task, Outcome] = {}
+        self._settled: tuple[tuple[str | None, int], dict[DecisionId, Verdict]] | None = None
         self._same_files: dict[tuple[str, Content, Content], bool] = {}
 
     def look(self, head: str | None, memory: Memory) -> dict[DecisionId, Verdict]:
@@ -90,16 +93,24 @@ class Judge:
         Which of the STALE ones differ in comments or layout only is left to `classify`. Where git cannot answer, every
         decision that people hold ACTIVE is unknown.
         """
-        self._take_in(memory)
-        try:
-            outcomes = self._outcomes(head, memory.rewrites)
-        except GitUnavailable as error:
-            return self.unknown(memory, str(error))
-        own = {i: self._verdict(known, outcomes) for i, known in self._known.items()}
-        return with_dependencies(memory.records, own)
+        asked = (head, len(memory.rewrites))
+        if self._take_in(memory) or self._settled is None or self._settled[0] != asked:
+            self._settled = None
+            try:
+                outcomes = self._outcomes(head, memory.rewrites)
+            except GitUnavailable as error:
+                return self.unknown(memory, str(error))
+            own = {i: self._verdict(known, outcomes) for i, known in self._known.items()}
+            verdicts = with_dependencies(memory.records, own)
+            # What lies outside HEAD's history, or is unknown, may differ at the same HEAD after a fetch or gc.
+            if all(row.stands is not None and row.end is not None for row in outcomes.values()):
+                self._settled = (asked, verdicts)
+            return dict(verdicts)
+        return dict(self._settled[1])
 
     def unknown(self, memory: Memory, cause: str) -> dict[DecisionId, Verdict]:
         """The verdicts where not even HEAD can be read: unknown, but for what people invalidated and what follows."""
+        self._settled = None
         self._take_in(memory)
         own = {i: unknown_everywhere(known.record, known.tasks, cause) for i, known in self._known.items()}
         return with_dependencies(memory.records, own)
@@ -124,7 +135,9 @@ class Judge:
         `blob` reads the uncommitted bytes too; without it the repository's alone are read. Call it after `look`.
         """
         symbols = self._symbols.with_blobs(blob) if blob else self._symbols
-        over = Step(uncommitted, None, 0, symbols, lambda folder: self._history.files(head, folder) if head else ())
+        over = Step(
+            uncommitted, head, None, 0, symbols, lambda folder: self._history.files(head, folder) if head else ()
+        )
         hit = {task.decision for task, _ in self._index.touched(change.path for change in uncommitted)}
         found: dict[DecisionId, tuple[Doubt, ...]] = {}
         for identity in hit:
@@ -137,9 +150,12 @@ class Judge:
                 found[identity] = doubts[-1]
         return found
 
-    def _take_in(self, memory: Memory) -> None:
+    def _take_in(self, memory: Memory) -> bool:
+        """Make the tasks those of `memory`; whether anything changed."""
+        changed = False
         for gone in [identity for identity in self._known if identity not in memory.records]:
             del self._known[gone]
+            changed = True
         for identity, record in memory.records.items():
             known = self._known.get(identity)
             if known is not None and known.record is record:
@@ -147,6 +163,11 @@ class Judge:
             old = {task.confirmation: task for task in known.tasks} if known else {}
             tasks = tuple(old.get(c) or self._new_task(identity, c) for c in record.confirmations)
             self._known[identity] = _Known(record, tasks)
+            changed = True
+            for task in old.values():
+                if task not in tasks:
+                    self._last.pop(task, None)
+        return changed
 
     def _new_task(self, decision: DecisionId, confirmation: Confirmation) -> Task:
         task = Task.of(decision, confirmation)
@@ -171,10 +192,17 @@ class Judge:
             states = {task: task.initial for task in inside}
         else:
             states = self._walker.walk(head, inside, self._index) if inside else {}
-        result = {task: outcome(task.end, Compared(Relation.IN_HISTORY, row)) for task, row in states.items()}
+        result = {task: self._inside(task, row) for task, row in states.items()}
         if outside:
             result.update(self._outside(head, outside, candidates))
         return result
+
+    def _inside(self, task: Task, states: States) -> Outcome:
+        """The outcome of a confirmation in HEAD's history; the same object while its states are."""
+        last = self._last.get(task)
+        if last is None or last.compared.states is not states or last.end != task.end:
+            last = self._last[task] = outcome(task.end, Compared(Relation.IN_HISTORY, states))
+        return last
 
     def _outside(
         self, head: str | None, tasks: Sequence[Task], candidates: Mapping[Task, Sequence[str]]

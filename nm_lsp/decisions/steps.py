@@ -28,8 +28,8 @@ from typing import Final
 
 from nm_lsp.decisions.changes import Change, Difference, pair_renames
 from nm_lsp.decisions.globs import base_folder, governs, rest_pattern
-from nm_lsp.decisions.model import AnchorKind, Content, SeenFile, Sighting, unpack_text
-from nm_lsp.decisions.ports import CodeComparison
+from nm_lsp.decisions.model import AnchorKind, Content, SeenFile, Sighting
+from nm_lsp.decisions.symbols import SymbolReader
 
 # What a history of findings keeps per anchor: the first doubt and this many of the newest.
 _N_DOUBTS: Final = 100
@@ -44,13 +44,17 @@ class DoubtKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One commit's change at one path that doubts a confirmation. `from_seen`: it held what was seen before."""
+    """One commit's change at one path that doubts a confirmation, compared with `parent`.
+
+    `from_seen` says that the path held what was seen before.
+    """
 
     commit: str | None
     path: str
     kind: DoubtKind
     from_seen: bool
     order: int = 0
+    parent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,12 @@ class AnchorState:
 class Step:
     """One difference, from the tree of `older` to that of `newer`, with what several anchors ask of it."""
 
-    __slots__ = ("_below", "_files_before", "_renames", "changes", "code", "difference", "newer", "order")
+    __slots__ = ("_below", "_files_before", "_renames", "changes", "code", "difference", "newer", "older", "order")
 
     def __init__(
         self,
         difference: Difference,
+        older: str | None,
         newer: str | None,
         order: int,
         code: SymbolReader,
@@ -97,6 +102,7 @@ class Step:
         """`files_before(folder)` lists the files below a folder in the older tree."""
         self.difference = difference
         self.changes = {change.path: change for change in difference}
+        self.older = older
         self.newer = newer
         self.order = order
         self.code = code
@@ -123,52 +129,6 @@ class Step:
 
     def files_before(self, folder: str) -> Iterable[str]:
         return self._files_before(folder)
-
-
-class SymbolReader:
-    """Compares symbols in blobs, each pair once."""
-
-    __slots__ = ("_blob", "_code", "_known")
-
-    def __init__(self, blob: Callable[[Content], bytes | None], code: CodeComparison) -> None:
-        self._blob = blob
-        self._code = code
-        self._known: dict[tuple[str, str | None, str | None, Content, str], bool | None] = {}
-
-    def with_blobs(self, blob: Callable[[Content], bytes | None]) -> SymbolReader:
-        """The same comparison over other bytes."""
-        return SymbolReader(blob, self._code)
-
-    def holds(self, sighting: Sighting, path: str, content: Content) -> bool | None:
-        """Whether the file `content` at `path` holds the symbol as it was seen; None if its bytes are not here."""
-        if not _is_file(content):
-            return False
-        name = sighting.anchor.symbol
-        assert name is not None
-        key = (name, sighting.packed_text, sighting.files[0].fp, content, path.rpartition("/")[2])
-        if key not in self._known:
-            answer = self._compare(sighting, name, path, content)
-            if answer is None:
-                return None  # Not kept: the bytes may arrive.
-            self._known[key] = answer
-        return self._known[key]
-
-    def _compare(self, sighting: Sighting, name: str, path: str, content: Content) -> bool | None:
-        now = self._blob(content)
-        if now is None:
-            return None
-        seen = self._seen(sighting, name)
-        if seen is None:
-            return None
-        text = self._code.symbol_text(path, name, now)
-        return text is not None and self._code.same_symbol(path, seen, text)
-
-    def _seen(self, sighting: Sighting, name: str) -> bytes | None:
-        if sighting.packed_text is not None:
-            return unpack_text(sighting.packed_text)
-        seen = sighting.files[0]
-        bytes_seen = self._blob(seen.fp) if seen.fp is not None else None
-        return None if bytes_seen is None else self._code.symbol_text(seen.path, name, bytes_seen)
 
 
 def start(sighting: Sighting) -> AnchorState:
@@ -212,7 +172,7 @@ def _file_removed(state: AnchorState, sighting: Sighting, over: Step, change: Ch
         move = Move(over.newer, state.path, target, over.order)
         return replace(state, path=target, away=away, moves=(*state.moves, move))
     before = _before(state, sighting, over, change, seen.fp)
-    doubt = Doubt(over.newer, state.path, DoubtKind.REMOVED, before, over.order)
+    doubt = Doubt(over.newer, state.path, DoubtKind.REMOVED, before, over.order, over.older)
     return replace(
         state, gone=True, touched=touched, away={state.path: (seen.fp, None)}, doubts=_kept(state.doubts, doubt)
     )
@@ -232,7 +192,8 @@ def _file_held(state: AnchorState, sighting: Sighting, over: Step, change: Chang
             return _held(state, {}, state.doubts)
     first_landing = seen.fp != seen.base and change.old == seen.base and not state.touched
     kind = DoubtKind.LANDED_OTHER if first_landing else DoubtKind.CHANGED
-    doubt = Doubt(over.newer, path, kind, _before(state, sighting, over, change, seen.fp), over.order)
+    before = _before(state, sighting, over, change, seen.fp)
+    doubt = Doubt(over.newer, path, kind, before, over.order, over.older)
     return _held(state, {path: (seen.fp, now)}, _kept(state.doubts, doubt))
 
 
@@ -425,7 +386,8 @@ class _FolderStep:
         return change.old
 
     def _doubt(self, path: str, kind: DoubtKind, from_seen: bool) -> None:
-        self._doubts = _kept(self._doubts, Doubt(self._over.newer, path, kind, from_seen, self._over.order))
+        over = self._over
+        self._doubts = _kept(self._doubts, Doubt(over.newer, path, kind, from_seen, over.order, over.older))
 
 
 def _rest(folder: str, pattern: str | None, path: str) -> str | None:
@@ -440,7 +402,3 @@ def _kept(doubts: tuple[Doubt, ...], new: Doubt) -> tuple[Doubt, ...]:
     if len(doubts) > _N_DOUBTS:
         return (doubts[0], *doubts[2:], new)
     return (*doubts, new)
-
-
-def _is_file(content: Content) -> bool:
-    return ":" not in content

@@ -85,11 +85,15 @@ class AnchorView:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A commit that took a governed path away from what was seen. Unique with the decision and the confirmation."""
+    """A commit that took a governed path away from what was seen. Unique with the decision and the confirmation.
+
+    `parent` is the commit it was compared with (None: the empty tree), of a merge the one that the walk went to.
+    """
 
     commit: str | None
     path: str
     kind: DoubtKind
+    parent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from nm_lsp.decisions.ancestry import BEFORE, Ancestry
 from nm_lsp.decisions.changes import Difference
 from nm_lsp.decisions.model import AnchorKind, Confirmation, DecisionId
 from nm_lsp.decisions.ports import History
-from nm_lsp.decisions.steps import AnchorState, Doubt, Step, SymbolReader, start, step
+from nm_lsp.decisions.steps import AnchorState, Doubt, Step, start, step
+from nm_lsp.decisions.symbols import SymbolReader
 
 States: TypeAlias = tuple[AnchorState, ...]
 
@@ -140,7 +141,7 @@ class Walker:
             return listed[folder]
 
         order = self.ancestry.order(newer) if newer in self.ancestry else 0
-        return Step(difference, newer, order, self.code, files_before)
+        return Step(difference, older or None, newer, order, self.code, files_before)
 
     def differences(self, pairs: Sequence[tuple[str, str]]) -> list[Difference]:
         """The differences of (older, newer), from memory where they are there."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from nm_lsp.decisions import comparing, fold, steps, verdicts, walking
+from nm_lsp.decisions import comparing, fold, steps, symbols, verdicts, walking
 from nm_lsp.decisions.ancestry import BEFORE, Ancestry
 from nm_lsp.decisions.changes import Change
 from nm_lsp.decisions.staleness import Judge
@@ -127,7 +127,7 @@ def _since_the_last_scan(patch: Monkey) -> None:
 
 def _raw_bytes(patch: Monkey) -> None:
     """Compare a symbol's file by its bytes."""
-    patch.setattr(steps.SymbolReader, "holds", lambda _s, sighting, _p, content: content == sighting.files[0].fp)
+    patch.setattr(symbols.SymbolReader, "holds", lambda _s, sighting, _p, content: content == sighting.files[0].fp)
 
 
 def _leaf_tokens(patch: Monkey) -> None:

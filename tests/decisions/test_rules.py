@@ -207,6 +207,7 @@ def test_a_merge_is_compared_with_the_side_the_confirmation_came_in_by(desk: Des
     assert desk.look(taken).status is Status.ACTIVE
     lost = desk.git.commit(main, topic, gov="1", x="2")
     verdict = desk.look(lost)
+    assert verdict.findings[0].parent == topic
     assert (verdict.reason, verdict.commit) == (Reason.CHANGED, lost)
 
 

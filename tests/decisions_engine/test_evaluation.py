@@ -46,7 +46,7 @@ def test_the_goals_are_met_by_words_alone(tmp_path: Path) -> None:
 
 
 def test_a_search_that_forgets_the_status_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "_wanted", lambda look, _: dict.fromkeys(look.records))
+    monkeypatch.setattr(searching, "_is_wanted", lambda *_: True)
     result = evaluation.evaluate(NoNearness(), Cancellation(), queries=small(tmp_path))
     assert result.maintenance[0].stale_influence_rate > 0.4
     assert result.queries[0].n_not_active == 1

@@ -67,7 +67,7 @@ from nm_lsp.engine.decisions.marks import Placement, at_risk, risk_marks, stale_
 from nm_lsp.engine.decisions.rows import Describer
 from nm_lsp.engine.decisions.searching import DecisionSearch
 from nm_lsp.engine.decisions.sightings import ScreenBytes
-from nm_lsp.engine.decisions.similar import Nearness, similar_to
+from nm_lsp.engine.decisions.similar import Nearness, similar_rows, similar_to
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
 from nm_lsp.engine.requests import Nothing
 from nm_lsp.graph.model import Span
@@ -263,9 +263,9 @@ class Desk:
         cancel.check()
         identity = acts.record(self._scene(caller), params)
         look = self.poll()
-        describer = Describer.of(self.tree, look, self.prefix, look.records)
-        similar = similar_to(look, identity, self._nearness, describer)
-        return RecordResult(describer.detail(identity), similar)
+        similar = similar_to(look, identity, self._nearness)
+        describer = Describer.of(self.tree, look, self.prefix, [identity, *similar])
+        return RecordResult(describer.detail(identity), similar_rows(look, similar, describer))
 
     def amend(self, params: AmendParams, cancel: Cancellation, caller: Caller) -> DecisionResult:
         cancel.check()

@@ -7,8 +7,9 @@ each labelled unknown. Equal questions over equal decisions get equal answers.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from nm_lsp.base.cancellation import Cancellation
@@ -30,6 +31,8 @@ STATUSES: Final = ("active", "stale", "invalidated", "all")
 MIN_COSINE: Final = 0.30
 MAX_QUERY: Final = 2_000
 MAX_LIMIT: Final = 100
+POOL: Final = 200
+"""How deep each ranking is merged. What lies deeper in one adds less to a score than any two neighbours differ by."""
 
 NO_MODEL: Final = "There are no model weights, so decisions were searched by words alone (`nm-lsp model install`)."
 NO_FTS: Final = "This SQLite has no full-text search, so words were looked for as plain text."
@@ -52,26 +55,25 @@ class DecisionSearch:
     ) -> DecisionSearchResult:
         """The best `limit` decisions, best first. Raises `InvalidInput`."""
         _check(params)
-        wanted = _wanted(look, params)
         notices = []
         if look.git_problem is not None:
             notices.append(GIT_SILENT.format(look.git_problem.message))
-        numbers = {identity: number for number, identity in enumerate(look.records)}
-        by_words: dict[DecisionId, float] = {}
-        by_meaning: dict[DecisionId, float] | None = {}
+        by_words: list[DecisionId] = []
+        by_meaning: list[DecisionId] | None = []
         if params.mode != "semantic":
-            by_words = self._by_words(params.query, wanted, notices)
+            by_words = self._by_words(look, params, notices)
         cancel.check()
         if params.mode != "keyword":
-            by_meaning = self._by_meaning(look, params.query, wanted, notices)
+            by_meaning = self._by_meaning(look, params, notices)
             if by_meaning is None:
                 notices.append(NO_MODEL)
         cancel.check()
         if by_meaning is None and params.mode == "semantic":
-            by_words = self._by_words(params.query, wanted, notices)
-        legs = [_ranked(by_words, numbers), _ranked(by_meaning or {}, numbers)]
-        fused = fuse([Leg(leg) for leg in legs])[: params.limit]
-        ids = list(look.records)
+            by_words = self._by_words(look, params, notices)
+        ids = sorted({*by_words, *(by_meaning or ())}, key=lambda i: (look.records[i].recorded_at, i), reverse=True)
+        numbers = {identity: number for number, identity in enumerate(ids)}
+        legs = [Leg([numbers[i] for i in leg]) for leg in (by_words, by_meaning or ())]
+        fused = fuse(legs)[: params.limit]
         found = [ids[entry.doc] for entry in fused]
         describer = Describer.of(self._tree, look, prefix, found)
         hits = tuple(
@@ -80,23 +82,22 @@ class DecisionSearch:
         )
         return DecisionSearchResult(hits, tuple(notices))
 
-    def _by_words(self, query: str, wanted: Mapping[DecisionId, None], notices: list[str]) -> dict[DecisionId, float]:
+    def _by_words(self, look: Look, params: DecisionSearchParams, notices: list[str]) -> list[DecisionId]:
         store = self._tree.keeper.store()
         if store is None:
-            return {}
-        matches, has_fts = store.search(content_words(query))
+            return []
+        matches, has_fts = store.search(content_words(params.query))
         if not has_fts and not self._said_no_fts:
             self._said_no_fts = True
             notices.append(NO_FTS)
-        return {match.decision: match.score for match in matches if match.decision in wanted}
+        scores = {match.decision: match.score for match in matches}
+        return _best(scores, look, params)
 
-    def _by_meaning(
-        self, look: Look, query: str, wanted: Mapping[DecisionId, None], notices: list[str]
-    ) -> dict[DecisionId, float] | None:
-        """Cosines from the floor on; None without a model."""
+    def _by_meaning(self, look: Look, params: DecisionSearchParams, notices: list[str]) -> list[DecisionId] | None:
+        """Those from the floor of the cosine on; None without a model."""
         if self._nearness.model is None:
             return None
-        asked = self._nearness.vectors([query])
+        asked = self._nearness.vectors([params.query])
         embedded = self._vectors.of(look.records, wait_s=self._wait_s) if asked is not None else None
         if asked is None or embedded is None:
             return None
@@ -106,10 +107,10 @@ class DecisionSearch:
                 "they are being made."
             )
         if not embedded.ids:
-            return {}
+            return []
         cosines = embedded.matrix @ asked[0]
         rows = (cosines >= MIN_COSINE).nonzero()[0].tolist()
-        return {embedded.ids[row]: float(cosines[row]) for row in rows if embedded.ids[row] in wanted}
+        return _best({embedded.ids[row]: float(cosines[row]) for row in rows}, look, params)
 
 
 def content_words(query: str) -> str:
@@ -134,27 +135,25 @@ def _check(params: DecisionSearchParams) -> None:
         raise InvalidInput("minConfidence", "must be a number from 0 to 1.")
 
 
-def _wanted(look: Look, params: DecisionSearchParams) -> dict[DecisionId, None]:
-    """The decisions that may be found. Without a stated confidence, a decision stays below every floor."""
-    wanted: dict[DecisionId, None] = {}
-    for identity, record in look.records.items():
-        confidence = record.decision.confidence
-        if params.min_confidence is not None and (confidence is None or confidence < params.min_confidence):
-            continue
-        status = look.verdicts[identity].status
-        match params.status:
-            case "active":
-                is_wanted = status is Status.ACTIVE or (status is Status.UNKNOWN and record.standing is Standing.ACTIVE)
-            case "all":
-                is_wanted = True
-            case _:
-                is_wanted = status.value == params.status
-        if is_wanted:
-            wanted[identity] = None
-    return wanted
+def _best(scores: Mapping[DecisionId, float], look: Look, params: DecisionSearchParams) -> list[DecisionId]:
+    """The decisions of one ranking that may be found, best first, the newer of two equal ones first."""
+    known = [identity for identity in scores if _is_wanted(look, identity, params)]
+    return heapq.nlargest(max(POOL, params.limit), known, key=lambda i: (scores[i], look.records[i].recorded_at, i))
 
 
-def _ranked(scores: Mapping[DecisionId, float], numbers: Mapping[DecisionId, int]) -> Sequence[int]:
-    """Numbers of decisions, best first; the newer of two equal ones first."""
-    known = [identity for identity in scores if identity in numbers]
-    return [numbers[i] for i in sorted(known, key=lambda i: (-scores[i], -numbers[i]))]
+def _is_wanted(look: Look, identity: DecisionId, params: DecisionSearchParams) -> bool:
+    """Whether a decision may be found. Without a stated confidence, it stays below every floor."""
+    record = look.records.get(identity)
+    if record is None:
+        return False
+    confidence = record.decision.confidence
+    if params.min_confidence is not None and (confidence is None or confidence < params.min_confidence):
+        return False
+    status = look.verdicts[identity].status
+    match params.status:
+        case "active":
+            return status is Status.ACTIVE or (status is Status.UNKNOWN and record.standing is Standing.ACTIVE)
+        case "all":
+            return True
+        case _:
+            return status.value == params.status

@@ -6,7 +6,8 @@ Costs one pass over the records in memory; texts are compared for the few decisi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Protocol
 
 import numpy as np
@@ -76,35 +77,46 @@ def embedded_text(decision: Decision) -> str:
     return f"{decision.title}\n{decision.rationale}"
 
 
-def similar_to(look: Look, identity: DecisionId, nearness: Nearness, describer: Describer) -> tuple[Similar, ...]:
-    """The decisions most like `identity`, those that were invalidated first; five at most."""
+def similar_rows(look: Look, found: Mapping[DecisionId, str], describer: Describer) -> tuple[Similar, ...]:
+    """What `similar_to` found, as faces show it."""
+    return tuple(Similar(describer.row(i), _sentence(look, i, why)) for i, why in found.items())
+
+
+def similar_to(look: Look, identity: DecisionId, nearness: Nearness) -> dict[DecisionId, str]:
+    """The decisions most like `identity` with what is alike, those that were invalidated first; five at most."""
     mine = look.records[identity]
     why: dict[DecisionId, str] = {}
     same_place = []
-    title, anchors = _plain(mine.decision.title), frozenset(mine.decision.anchors)
+    title, anchors = _plain_title(mine.decision.title), frozenset(mine.decision.anchors)
+    paths = frozenset(anchor.path for anchor in anchors)
     for other, record in look.records.items():
         if other == identity:
             continue
-        if _plain(record.decision.title) == title:
+        if _plain_title(record.decision.title) == title:
             why[other] = "has the same title"
-        elif _is_about(look, record, anchors):
+        elif _is_about(look, record, anchors, paths):
             same_place.append(record)
     for record, cosine in _near(mine, same_place, nearness):
         if cosine >= MIN_COSINE:
             why[record.id] = f"says nearly the same about the same code (cosine {cosine:.2f})"
     ordered = sorted(why, key=lambda i: (not _is_lost(look, i), look.records[i].recorded_at, i))
-    return tuple(Similar(describer.row(i), _sentence(look, i, why[i])) for i in ordered[:MAX_SHOWN])
+    return {i: why[i] for i in ordered[:MAX_SHOWN]}
 
 
-def _is_about(look: Look, record: DecisionRecord, anchors: frozenset[Anchor]) -> bool:
-    """Whether its anchors, as recorded or where they are now, are exactly `anchors`."""
+def _is_about(look: Look, record: DecisionRecord, anchors: frozenset[Anchor], paths: frozenset[str]) -> bool:
+    """Whether its anchors, as recorded or where they are now, are exactly `anchors`.
+
+    Asked of every decision at each recording: paths come first, since an anchor's hash costs ten times as much.
+    """
     own = record.decision.anchors
     if len(own) != len(anchors):
         return False
-    if own[0] in anchors and anchors.issuperset(own):
+    if own[0].path in paths and anchors.issuperset(own):
         return True
     verdict = look.verdicts.get(record.id)
-    return verdict is not None and bool(verdict.anchors) and anchors == {view.now for view in verdict.anchors}
+    if verdict is None or not verdict.anchors or verdict.anchors[0].now.path not in paths:
+        return False
+    return anchors == {view.now for view in verdict.anchors}
 
 
 def _near(
@@ -134,6 +146,11 @@ def _near(
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+@lru_cache(maxsize=50_000)
+def _plain_title(text: str) -> str:
+    return _plain(text)
 
 
 def _is_lost(look: Look, identity: DecisionId) -> bool:

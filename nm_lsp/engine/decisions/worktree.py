@@ -75,6 +75,7 @@ class WorkTree:
         self._looked_at = 0.0
         self._stamp: object = None
         self._look: Look | None = None
+        self._classified: Mapping[DecisionId, Verdict] | None = None
         self._code = Grammars()
 
     # -- where -----------------------------------------------------------------------------------------------------------
@@ -163,15 +164,14 @@ class WorkTree:
     def classified(self, look: Look) -> Look:
         """`look` with those decisions told apart that differ in comments or layout only. Reads the blobs it needs."""
         with self._lock:
-            if self._judge is None or look.git_problem is not None:
+            if self._judge is None or look.git_problem is not None or self._classified is look.verdicts:
                 return look
             try:
                 found = self._judge.classify(look.verdicts)
             except GitUnavailable:
                 return look
-            if not found:
-                return look
-            better = replace(look, verdicts={**look.verdicts, **found})
+            better = replace(look, verdicts={**look.verdicts, **found}) if found else look
+            self._classified = better.verdicts
             if self._look is look:
                 self._look = better
             return better

@@ -82,7 +82,7 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         PRIVATE: -0.15,
         OVERLOAD: -0.20,
         REEXPORT: -0.40,
-        TEST: -0.90,
+        TEST: -1.10,
         DOCS: -1.10,
         EXAMPLE: -0.60,
         CONFIG: -0.50,

@@ -266,7 +266,7 @@ def _owners(corpus: Corpus, fused: Sequence[Fused], size: int, allowed: NDArray[
 def _named(corpus: Corpus, question: Question, allowed: NDArray[np.bool_], scores: NDArray[np.float32]) -> list[int]:
     """Docs that the question names outright, those that match it best first: definitions by name, files by path.
 
-    A name with more definitions than `MAX_NAMESAKES` (`__init__`, `get`) points nowhere, unless it is the whole question.
+    A name with more definitions than `MAX_NAMESAKES` (`__init__`) points nowhere, unless it is the whole question.
     """
     if question.kind is QuestionKind.PATH:
         wanted = question.text.strip().strip("`").lstrip("./").rstrip("/").lower()

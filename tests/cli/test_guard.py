@@ -173,6 +173,32 @@ def test_reasons_are_those_of_an_editor(repo: Repo) -> None:
     assert [detail.row for detail in shown] == rows
 
 
+def test_a_folder_asks_for_everything_below_it(repo: Repo) -> None:
+    ids = [repo.record(*files, title=f"{files}") for files in (("a.py",), ("src/b.py",), ("src/*.py",), ("src/",))]
+    repo.git("mv", "src/b.py", "src/moved.py")
+    repo.commit()
+    assert set(repo.statuses(".")) == set(ids)
+    assert set(repo.statuses("src")) == set(ids[1:])
+    assert guard(["."], repo.root / "src").paths[0].decisions == repo.guard("src").paths[0].decisions
+    result = guard(["src/"], repo.root, git="/nonexistent/git")
+    assert {g.decision.id for g in result.paths[0].decisions} == set(ids[1:])
+
+
+def test_a_submodule_is_asked_about_from_outside_and_inside(repo: Repo, tmp_path: Path) -> None:
+    inner = Repo(tmp_path / "inner")
+    inner.commit(i_py="i = 1\n")
+    repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub")
+    repo.commit()
+    outside = repo.record("sub")
+    assert repo.statuses("sub") == {outside: "active"}
+    sub = repo.root / "sub"
+    with open_desk(sub, Settings()) as desk:
+        params = RecordParams(title="Inside", rationale="Because.", files=("i.py",))
+        inside = desk.record(params, Cancellation(), CALLER).decision.row.id
+    assert repo.statuses("sub/i.py") == {inside: "active"}
+    assert [g.decision.id for g in guard(["."], sub).paths[0].decisions] == [inside]
+
+
 def test_a_dependency_that_is_anchored_elsewhere_decides_too(repo: Repo) -> None:
     base = repo.record("src/b.py")
     first = repo.record("a.py", depends_on=(base,))
@@ -283,6 +309,13 @@ def _hold_against_whole_looks(seed: int, root: Path) -> int:
             assert found == expected, (seed, head, path)
             n_compared += len(expected)
     return n_compared
+
+
+def test_before_the_first_commit(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "new")
+    (repo.root / "a.py").write_text(F)
+    first = repo.record("a.py")
+    assert repo.statuses("a.py") == {first: "active"}
 
 
 @pytest.mark.parametrize("seed", range(9000, 9003))

@@ -14,18 +14,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nm_lsp.base.errors import GitUnavailable, StoreProblem
 from nm_lsp.decisions.fold import DecisionRecord, Memory, Standing
-from nm_lsp.decisions.globs import anchor_governs
-from nm_lsp.decisions.model import AnchorKind, DecisionId
+from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.staleness import Judge
 from nm_lsp.decisions.verdicts import AnchorView, Relation, Status, Verdict
 from nm_lsp.engine.decision_shapes import DecisionRow
+from nm_lsp.engine.decisions.governing import WIDE, Asked, Governing
 from nm_lsp.engine.decisions.home import STORE_FOLDER, home_of, root_by_hand
 from nm_lsp.engine.decisions.narrowing import NarrowHistory, places_of
 from nm_lsp.engine.decisions.rows import Describer
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _DATABASE = "memory.db"
 _TEXT_COPY = "audit.jsonl"
-_WIDE = frozenset({AnchorKind.FOLDER, AnchorKind.GLOB})
 _MAX_FORMER = 2_000
 """Former names followed; beyond them every decision is judged."""
 
@@ -96,12 +95,12 @@ class _FromRoot:
 def guard(paths: Sequence[str], base: Path, *, git: str = "git", revival: bool = False) -> GuardResult:
     """The decisions that govern `paths` (absolute, or relative to `base`), judged at the HEAD of their work tree.
 
-    Paths need not exist. Raises nothing for what lies outside a repository or has no decisions.
+    Paths need not exist; a folder asks for all files below it. What lies outside a repository is governed by nothing.
     """
     groups: dict[Path, list[tuple[str, Path]]] = {}
     for path in paths:
         target = _real_parent(Path(os.path.normpath(base / path)))
-        folder = _existing(target.parent)
+        folder = target if target.is_dir() and not _is_submodule(target, base) else _existing(target.parent)
         groups.setdefault(root_by_hand(folder) or folder, []).append((path, target))
     answered: dict[str, GuardedPath] = {}
     problems: list[str] = []
@@ -142,16 +141,22 @@ def _judged(
     place: Place, repository: Repository, store: Path, asked: Sequence[tuple[str, Path]], revival: bool
 ) -> Iterator[tuple[str, GuardedPath]]:
     assert place.work_tree is not None
-    names = {given: _names_of(path, place.work_tree) for given, path in asked}
-    wanted = {name for found in names.values() for name in found}
+    questions = {given: _question(path, place.work_tree) for given, path in asked}
+    wanted = {name for question in questions.values() for name in question.names}
+    wants_folder = any(question.folder is not None for question in questions.values())
     try:
         head = repository.head().commit
         here = repository.names(head) if head is not None else set()
-        former = _former_names(repository, head, wanted & here) if head is not None else set()
+        former: set[str] | None = set()
+        if wants_folder:
+            # So many files that every decision is judged.
+            former = None
+        elif head is not None:
+            former = _former_names(repository, head, wanted & here)
     except GitUnavailable as problem:
         yield from _unknown(place.work_tree, asked, problem, store)
         return
-    moved_here = bool(wanted & here)
+    moved_here = wants_folder or bool(wanted & here)
 
     def ask(reader: DecisionReader) -> Memory:
         known = reader.names() if moved_here else set()
@@ -163,7 +168,8 @@ def _judged(
     memory.rewrites.extend(read_rewrites(place, memory.rewrites).pairs)
     judge, verdicts = _look(repository, head, memory, revival)
     look = _Judged(memory.records, {**verdicts})
-    governing = {given: [row for name in found for row in _governing(verdicts, name)] for given, found in names.items()}
+    placed = Governing(verdicts)
+    governing = {given: placed.rows(question, here) for given, question in questions.items()}
     shown = {identity for rows in governing.values() for identity, _ in rows}
     # What only makes a reason plainer may fail without taking the verdict with it.
     with contextlib.suppress(GitUnavailable):
@@ -173,8 +179,9 @@ def _judged(
     with contextlib.suppress(GitUnavailable):
         infos = repository.describe(commits) if commits else {}
     describer = Describer(look, _FromRoot(), infos)
-    for given, _path in asked:
-        yield given, GuardedPath(given, str(place.work_tree), names[given][0], _described(describer, governing[given]))
+    for given, question in questions.items():
+        rows = _described(describer, governing[given])
+        yield given, GuardedPath(given, str(place.work_tree), question.names[0], rows)
 
 
 def _look(
@@ -208,27 +215,13 @@ def _former_names(repository: Repository, head: str, names: set[str]) -> set[str
     return found
 
 
-def _governing(verdicts: Mapping[DecisionId, Verdict], path: str) -> list[tuple[DecisionId, list[AnchorView]]]:
-    """The decisions with an anchor that is at `path` now or governs it, those anchored there first."""
-    here, around = [], []
-    for identity in sorted(verdicts):
-        views = verdicts[identity].anchors
-        exact = [view for view in views if view.now.kind not in _WIDE and view.now.path == path]
-        wide = [view for view in views if view.now.kind in _WIDE and anchor_governs(view.now, path)]
-        if exact:
-            here.append((identity, exact))
-        elif wide:
-            around.append((identity, wide))
-    return here + around
-
-
 def _described(describer: Describer, rows: Iterable[tuple[DecisionId, list[AnchorView]]]) -> tuple[Guarded, ...]:
     found: dict[DecisionId, Guarded] = {}
     for identity, views in rows:
         if identity not in found:
             symbols = tuple(dict.fromkeys(view.now.symbol for view in views if view.now.symbol is not None))
             rationale = describer.look.records[identity].decision.rationale
-            is_here = any(view.now.kind not in _WIDE for view in views)
+            is_here = any(view.now.kind not in WIDE for view in views)
             found[identity] = Guarded(describer.row(identity), rationale, symbols, is_here)
     return tuple(found.values())
 
@@ -243,14 +236,14 @@ def _unknown(
     store = store or _store_file(root)
     if store is None:
         raise problem
-    names = {given: _names_of(path, root) for given, path in asked}
-    records = read_store(store, lambda reader: reader.records(reader.named(n for row in names.values() for n in row)))
+    questions = {given: _question(path, root) for given, path in asked}
+    records = read_store(store, lambda reader: _named_so(reader, questions.values()))
     verdicts = {}
     for identity, record in records.items():
         status = Status.INVALIDATED if record.standing is Standing.INVALIDATED else Status.UNKNOWN
         views = tuple(AnchorView(anchor, anchor, False, False) for anchor in record.decision.anchors)
         verdicts[identity] = Verdict(identity, status, 0, Relation.GONE, views, cause=str(problem))
-    yield from _shown(_Judged(records, verdicts), root, names)
+    yield from _shown(_Judged(records, verdicts), root, questions)
     if not verdicts:
         raise problem
 
@@ -263,17 +256,23 @@ def _without_git(folder: Path, asked: Sequence[tuple[str, Path]]) -> Iterator[tu
     # Imported here because only folders without a repository pay for it.
     from nm_lsp.engine.decisions.without_git import judge_folder
 
-    names = {given: _names_of(path, root) for given, path in asked}
-    store = root / STORE_FOLDER / _DATABASE
-    records = read_store(store, lambda reader: reader.records(reader.named(n for row in names.values() for n in row)))
-    yield from _shown(_Judged(records, judge_folder(root, Memory(records))), root, names)
+    questions = {given: _question(path, root) for given, path in asked}
+    records = read_store(root / STORE_FOLDER / _DATABASE, lambda reader: _named_so(reader, questions.values()))
+    yield from _shown(_Judged(records, judge_folder(root, Memory(records))), root, questions)
 
 
-def _shown(look: _Judged, root: Path, names: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, GuardedPath]]:
+def _named_so(reader: DecisionReader, questions: Collection[Asked]) -> dict[DecisionId, DecisionRecord]:
+    """The decisions with anchors of the names asked for, where nobody can say what has moved."""
+    known = reader.names() if any(question.folder is not None for question in questions) else set()
+    return reader.records(reader.named({name for question in questions for name in question.picks(known)}))
+
+
+def _shown(look: _Judged, root: Path, questions: Mapping[str, Asked]) -> Iterator[tuple[str, GuardedPath]]:
     describer = Describer(look, _FromRoot(), {})
-    for given, found in names.items():
-        rows = [row for name in found for row in _governing(look.verdicts, name)]
-        yield given, GuardedPath(given, str(root), found[0], _described(describer, rows))
+    placed = Governing(look.verdicts)
+    for given, question in questions.items():
+        rows = _described(describer, placed.rows(question, ()))
+        yield given, GuardedPath(given, str(root), question.names[0], rows)
 
 
 # -- places ----------------------------------------------------------------------------------------------------------
@@ -306,17 +305,24 @@ def _real_parent(path: Path) -> Path:
     return path.parent.resolve() / path.name
 
 
+def _is_submodule(folder: Path, base: Path) -> bool:
+    """Whether `folder` is one as seen from `base`, so that the repository around it is asked."""
+    return (folder / ".git").is_file() and not base.is_relative_to(folder) and root_by_hand(folder.parent) is not None
+
+
 def _existing(folder: Path) -> Path:
     return next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
 
 
-def _names_of(path: Path, root: Path) -> list[str]:
-    """The repository paths that writing to `path` changes: its own, and for a link that of its target."""
+def _question(path: Path, root: Path) -> Asked:
+    """What writing to `path` changes: its own repository path, and for a link that of its target; or a whole folder."""
     found = [path.relative_to(root).as_posix()]
+    if path.is_dir() and not path.is_symlink():
+        return Asked((found[0],), "" if path == root else found[0] + "/")
     target = path.resolve()
     if target != path and target.is_relative_to(root):
         found.append(target.relative_to(root).as_posix())
-    return found
+    return Asked(tuple(found))
 
 
 class _LazyGrammars:

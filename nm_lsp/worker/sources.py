@@ -166,10 +166,11 @@ def read_bytes(folder: Path, path: str, limit: int) -> bytes:
         descriptor = os.open(folder / path, flags)
     except OSError as error:
         raise Unreadable(f"it cannot be read: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise Unreadable("it is no regular file")
     with open(descriptor, "rb") as file:  # noqa: PTH123 (an open descriptor, not a path)
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise Unreadable("it is no regular file")
         if status.st_size > limit:
             raise Unreadable(f"it is larger than {limit:,} bytes (setting index.maxFileBytes)")
         try:

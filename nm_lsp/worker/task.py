@@ -47,6 +47,7 @@ SECOND_FROM = 600
 QUIET_FILES = 20
 REPORT_S = 0.1
 LOCK_S = 0.5
+_LIMIT_HINT = "Open a smaller folder, leave folders out with index.excludes, or raise index.maxFiles."
 LOOK_S = 20.0
 """How often the whole folder is looked at where it cannot be watched."""
 
@@ -246,6 +247,9 @@ class FolderTask:
             index.start_anew(vectors=self._vectors.fresh)
         self._report(Stage.SCANNING, 0, 0, quiet=index.manifest.complete, force=True)
         changes = index.scan(paths, self._preferred)
+        for refusal in changes.refused:
+            if refusal.path == ".":
+                self._trouble("index-limit", f"Not everything is indexed: {refusal.reason}.", _LIMIT_HINT)
         yield False
         changed = index.remove(changes.gone, changes.refused) or bool(changes.to_read)
         yield from self._parse(index, changes.to_read)

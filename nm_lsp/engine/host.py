@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import InvalidInput, NmError, StoreProblem
+from nm_lsp.base.errors import EnvironmentProblem, InvalidInput, NmError, StoreProblem
 from nm_lsp.engine import answers, contexts, graphs
 from nm_lsp.engine.answers import View
 from nm_lsp.engine.contexts import Contexts
@@ -26,11 +26,14 @@ from nm_lsp.engine.decisions.repository import Repositories
 from nm_lsp.engine.decisions.similar import ModelNearness
 from nm_lsp.engine.decisions.worktree import WorkTree
 from nm_lsp.engine.documents import Document
+from nm_lsp.engine.memory.desk import MemoryDesk
+from nm_lsp.engine.memory.keeper import MemoryKeepers
 from nm_lsp.engine.overlay import Overlay
 from nm_lsp.engine.progress import BuildState
 from nm_lsp.engine.query_embedding import QueryEmbedder, model_problems
 from nm_lsp.engine.requests import (
     Acknowledged,
+    BrainEvent,
     ExplainParams,
     ExplainResult,
     GraphExportParams,
@@ -95,6 +98,7 @@ class Host:
         embedder: QueryEmbedder,
         listener: Callable[[HostEvent], None],
         repositories: Repositories,
+        memories: MemoryKeepers,
         *,
         use_keyword: bool,
     ) -> None:
@@ -125,8 +129,20 @@ class Host:
             screen=self._screen_bytes,
             spans=self.outlines.spans,
             nearness=ModelNearness(embedder),
-            on_change=lambda: listener(DecisionsChanged(str(folder))),
+            on_change=self._decisions_changed,
         )
+        self.memory = MemoryDesk(
+            folder,
+            self._tree,
+            memories,
+            corpus=self._indexed,
+            ready=lambda: self._state.is_ready,
+            cause=self._no_index,
+            find=self._found,
+            enabled=lambda: self._settings.synapses.enabled,
+            writes_page=lambda: self._settings.synapses.page,
+        )
+        self._tells_events = False
 
     # -- lifecycle --------------------------------------------------------------------------------------------------
 
@@ -170,6 +186,7 @@ class Host:
 
     def close(self) -> None:
         self._closed = True
+        self.memory.close()
         self._send(CloseFolder(self.key))
         self._state.abandon()
         self._tree.close()
@@ -219,9 +236,22 @@ class Host:
             self._said.add(code)
             self._listener(Notice("warning", message, str(self.folder), hint))
 
+    def give_up(self, reason: str) -> None:
+        """The child is gone for good: what is indexed still answers."""
+        self._state.give_up(reason)
+
     def wait_ready(self, cancel: Cancellation, *, vectors: bool = False) -> None:
-        """Block until symbols, keyword search and graph (with `vectors`: those too) are complete. Raises `Cancelled`."""
-        while not self._state.is_ready or (vectors and not self._state.is_idle):
+        """Block until symbols, keyword search and graph (with `vectors`: those too) are complete.
+
+        Returns at once where no index is wanted. Raises `Cancelled`, and `EnvironmentProblem` where nobody builds one.
+        """
+        while self._settings.index.enabled:
+            if self._state.is_idle if vectors else self._state.is_ready:
+                return
+            if self._state.given_up is not None:
+                raise EnvironmentProblem(
+                    f"The index cannot be built: {self._state.given_up}.", hint="Run `nm-lsp doctor`."
+                )
             cancel.check()
             time.sleep(_WAIT_POLL_S)
             self.refresh()
@@ -229,14 +259,21 @@ class Host:
     # -- the event loop's side: O(1) --------------------------------------------------------------------------------
 
     def open_document(self, document: Document) -> None:
+        before = self._overlay.documents.get(document.path)
         self._overlay.put(document)
         self._prefer()
+        if before is None:
+            self.memory.document_opened(document.path)
 
     def change_document(self, document: Document) -> None:
+        before = self._overlay.documents.get(document.path)
         self._overlay.put(document)
+        if before is not None:
+            self.memory.document_changed(document.path, before.text, document.text, document.version, before.version)
 
     def save_document(self, path: str) -> None:
-        self.files_changed([path])
+        self.memory.document_saved(path)
+        self._look_again([path])
 
     def close_document(self, path: str) -> None:
         self._overlay.drop(path)
@@ -244,6 +281,20 @@ class Host:
 
     def files_changed(self, paths: Sequence[str]) -> None:
         """Files or folders (relative) whose content on disk may have changed, come or gone."""
+        self.memory.files_changed(paths)
+        self._look_again(paths)
+
+    def files_renamed(self, renames: Mapping[str, str]) -> None:
+        """The editor moved files or folders: old → new path."""
+        self.memory.renamed(renames)
+
+    def tell_events(self) -> None:
+        """Have the listener told what happens in this repository's brains, in all processes, from now on."""
+        if not self._tells_events:
+            self._tells_events = True
+            self.memory.subscribe(lambda event: self._listener(BrainEvent.of(str(self.folder), event)))
+
+    def _look_again(self, paths: Sequence[str]) -> None:
         if paths and self._settings.index.enabled:
             self._send(Rescan(self.key, self._state.new_ticket(), tuple(paths)))
 
@@ -285,6 +336,25 @@ class Host:
         if lost is not None:
             self._say("decision-store", lost.message, lost.hint)
 
+    def _decisions_changed(self) -> None:
+        self._listener(DecisionsChanged(str(self.folder)))
+        self.memory.tell("decisions", dict)
+
+    def _indexed(self) -> Corpus:
+        """The index as it is on disk, without the screen."""
+        self.refresh()
+        return (self._base or _NOTHING).corpus
+
+    def _found(self, question: str, cancel: Cancellation) -> list[str]:
+        """The first ten hits, without a word to the associative brain."""
+        return [candidate.node.id for candidate in answers.ranked(self.view(), question, 10, cancel).candidates]
+
+    def _no_index(self) -> str | None:
+        """Why there is no index, None where there is one or it is being built."""
+        if not self._settings.index.enabled:
+            return "the index is switched off (setting index.enabled)"
+        return self._state.cause
+
     def _screen_bytes(self, path: str) -> bytes | None:
         text = self._overlay.text(path)
         if text is None:
@@ -307,7 +377,16 @@ class Host:
         if not overlay_complete and Missing.INDEX not in missing:
             missing = (Missing.INDEX, *missing)
         texts = SourceTexts(self.folder, snapshot, self._overlay.text)
-        return View(self.folder, snapshot, missing, self._settings, self._embedder, self._use_keyword, texts)
+        return View(
+            self.folder,
+            snapshot,
+            missing,
+            self._settings,
+            self._embedder,
+            self._use_keyword,
+            texts,
+            self.memory.recall(),
+        )
 
     def _with_overlay(self, base: Snapshot, segments: Mapping[str, Segment | None]) -> Snapshot:
         identity = tuple(sorted((path, id(segment)) for path, segment in segments.items()))
@@ -323,7 +402,7 @@ class Host:
         view = self.view()
         answer = make(view)
         if view.texts.changed:
-            self.files_changed(view.texts.changed)
+            self._look_again(view.texts.changed)
         return answer
 
     # -- use cases --------------------------------------------------------------------------------------------------
@@ -332,17 +411,22 @@ class Host:
         cancel.check()
         self.refresh()
         problems = [*model_problems(self._embedder, self._settings), *self._decision_problems()]
+        problems += self.memory.problems()
         return self._state.status(self._base, problems, self.decisions.head(), self.decisions.counts())
 
     def _decision_problems(self) -> list[Problem]:
         return [Problem("decisions", text) for text in self.decisions.problems()]
 
     def search(self, params: SearchParams, cancel: Cancellation) -> SearchResult:
-        return self._answer(lambda view: answers.search(view, params, cancel))
+        result = self._answer(lambda view: answers.search(view, params, cancel))
+        self.memory.answered([hit.id for hit in result.hits])
+        return result
 
     def query(self, params: QueryParams, cancel: Cancellation) -> QueryResult:
         result = self._answer(lambda view: self._contexts.query(view, params, self.decisions.revision(), cancel))
         self._last_query = params.query
+        files = dict.fromkeys(hit.place.path for hit in result.hits)
+        self.memory.answered([hit.id for hit in result.hits], tokens=result.tokens, files=tuple(files))
         return result
 
     def wakeup(self, params: WakeupParams, cancel: Cancellation) -> WakeupResult:

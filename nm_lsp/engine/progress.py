@@ -47,6 +47,7 @@ class BuildState:
         self._complete = False
         self._vectors = Progress(0, 0)
         self._problems: dict[str, Problem] = {}
+        self._failure: str | None = None
 
     # -- what happens -----------------------------------------------------------------------------------------------
 
@@ -94,9 +95,16 @@ class BuildState:
         self._dealt_with = max(self._dealt_with, ticket)
         self._checked = True
         self._phase = Phase.IDLE
+        self._failure = error
         if error is None:
             self._problems.pop("index-build", None)
         self._end("the index was not completed" if error else "the index is up to date", error)
+
+    def give_up(self, reason: str) -> None:
+        """Nobody builds the index any more."""
+        self.given_up = reason
+        self._phase = Phase.IDLE
+        self._end("the index is not kept up to date", reason)
 
     def abandon(self) -> None:
         """The folder is closed."""
@@ -117,6 +125,11 @@ class BuildState:
         self._vectors = Progress(rows.n_done, rows.n_wanted) if rows else Progress(0, 0)
 
     # -- what is so -------------------------------------------------------------------------------------------------
+
+    @property
+    def cause(self) -> str | None:
+        """Why the last build did not end well; None where it did, or none has ended."""
+        return self._failure
 
     @property
     def is_writer(self) -> bool:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+from nm_lsp.base.errors import NmError
 from nm_lsp.engine.decisions.repository import Repositories
 from nm_lsp.engine.host import Host
+from nm_lsp.engine.memory.keeper import MemoryKeepers
 from nm_lsp.engine.query_embedding import QueryEmbedder
 from nm_lsp.engine.requests import HostEvent, Notice
 from nm_lsp.engine.settings import Settings, read_environment
 from nm_lsp.worker.client import WorkerClient
 from nm_lsp.worker.messages import Analysed, SegmentBuilt, ToParent
 
+log = logging.getLogger(__name__)
+
 FOLLOW_S = 0.5
 """How often a folder whose index another process writes is looked at."""
+LEARN_S = 0.5
+"""How often it is looked whether a batch of edits is over; costs a few `stat` calls."""
 HEADS_S = 2.0
 """How often the files that say where HEAD is are looked at, one `stat` each."""
 
@@ -24,18 +32,23 @@ HEADS_S = 2.0
 class Workspace:
     """Thread-safe. `listener` is called from threads of the engine."""
 
-    def __init__(self, settings: Settings, listener: Callable[[HostEvent], None]) -> None:
+    def __init__(
+        self, settings: Settings, listener: Callable[[HostEvent], None], clock: Callable[[], float] = time.time
+    ) -> None:
+        """`clock` is Unix time in seconds, by which the associative brain learns and forgets."""
         self._settings = settings
         self._listener = listener
         self._worker = WorkerClient(self._receive, self._restarted, self._gave_up)
         self._embedder = QueryEmbedder(enabled=settings.model.enabled)
         self._repositories = Repositories()
+        self._memories = MemoryKeepers(clock, event_log=read_environment(os.environ).event_log)
         self._lock = threading.Lock()
         self._hosts: dict[int, Host] = {}
         self._next_key = 1
         self._ended = threading.Event()
         self._nudged = threading.Event()
-        for target, name in ((self._follow, "nm-follow"), (self._watch_heads, "nm-heads")):
+        threads = ((self._follow, "nm-follow"), (self._watch_heads, "nm-heads"), (self._learn, "nm-learn"))
+        for target, name in threads:
             threading.Thread(target=target, name=name, daemon=True).start()
 
     @property
@@ -59,6 +72,7 @@ class Workspace:
                 self._embedder,
                 self._listener,
                 self._repositories,
+                self._memories,
                 use_keyword=read_environment(os.environ).bm25,
             )
             self._hosts = {**self._hosts, key: host}
@@ -92,6 +106,7 @@ class Workspace:
         self._nudged.set()
         for host in self.hosts:
             host.close()
+        self._memories.close()
         self._repositories.close()
         self._worker.close()
 
@@ -111,6 +126,8 @@ class Workspace:
             host.start()
 
     def _gave_up(self, reason: str) -> None:
+        for host in self.hosts:
+            host.give_up(reason)
         self._listener(
             Notice("error", f"The index is no longer kept up to date: {reason}.", None, "Restart the language server.")
         )
@@ -119,6 +136,15 @@ class Workspace:
         while not self._ended.wait(FOLLOW_S):
             for host in self.hosts:
                 host.refresh()
+
+    def _learn(self) -> None:
+        """Batches of edits are closed and learned, apart from everything that somebody waits for."""
+        while not self._ended.wait(LEARN_S):
+            for host in self.hosts:
+                try:
+                    host.memory.tick()
+                except NmError as problem:
+                    log.info("Nothing was learned just now: %s", problem)
 
     def _watch_heads(self) -> None:
         """Decisions are looked at again when a HEAD moves, without any event from a client."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import Cancelled, InvalidInput, NotFound, Refused
+from nm_lsp.base.errors import Cancelled, EnvironmentProblem, InvalidInput, NotFound, Refused
 from nm_lsp.engine.documents import Document
 from nm_lsp.engine.host import Host
 from nm_lsp.engine.requests import (
@@ -29,7 +29,7 @@ from nm_lsp.engine.requests import (
     SearchParams,
     WakeupParams,
 )
-from nm_lsp.engine.settings import ModelSettings, Settings
+from nm_lsp.engine.settings import IndexSettings, ModelSettings, Settings
 from nm_lsp.engine.workspace import Workspace
 from nm_lsp.storage.locations import index_folder
 
@@ -313,3 +313,21 @@ def test_closing_leaves_the_index_for_the_next_start(opened: Opened, project: Pa
     host.wait_ready(GO)
     again.workspace.close()
     assert (index_folder(project) / "manifest.json").exists()
+
+
+def test_waiting_ends_where_nobody_builds_the_index(
+    opened: Opened, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONHOME", "/nonexistent")
+    host = opened.workspace.add_folder(project)
+    with pytest.raises(EnvironmentProblem, match="ended .* times"):
+        host.wait_ready(GO)
+    assert ids(host, "water") == []
+
+
+def test_without_an_index_nothing_is_waited_for(tmp_path: Path, project: Path, opened: Opened) -> None:
+    session = Opened(Settings(model=ModelSettings(enabled=False), index=IndexSettings(enabled=False)))
+    host = session.workspace.add_folder(project)
+    host.wait_ready(GO)
+    assert ids(host, "water") == []
+    session.workspace.close()

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import zip_longest
 
 from tree_sitter import Node, Tree
 
+from nm_lsp.graph import model
 from nm_lsp.graph.comments import is_directive
 from nm_lsp.graph.extract import parse_data
 from nm_lsp.graph.languages import CODE_LANGUAGES, DOCUMENT_LANGUAGES, code_language
@@ -24,6 +26,8 @@ from nm_lsp.graph.syntax import Limit, Unparsable, parse_bytes
 
 _LINE_LAYOUT = frozenset({"markdown", "yaml", "make"})
 _TIME_LIMIT_S = 5.0
+# Files parsed last: several symbols of one are asked for, and one that was judged is shown next.
+_REMEMBERED = 256
 _BOM = b"\xef\xbb\xbf"
 # Between the parts of these nodes a blank is text, not layout.
 _VERBATIM = re.compile(r"string|heredoc|regex|char|text|content|symbol_array")
@@ -86,6 +90,15 @@ def same_symbol(old: bytes, new: bytes, language: str | None) -> bool:
     return False
 
 
+@lru_cache(maxsize=_REMEMBERED)
+def nodes_of(data: bytes, language: str) -> tuple[model.Node, ...]:
+    """The symbols of a text without byte-order mark, as of a file without a name; none where it cannot be parsed."""
+    try:
+        return parse_data("", data, language, Limit(_TIME_LIMIT_S, None)).nodes
+    except Unparsable:
+        return ()
+
+
 def symbol_text(text: bytes, language: str | None, qualified_name: str) -> bytes | None:
     """The text of a symbol with its decorators and the comment above it, or None when the file has no such symbol.
 
@@ -95,11 +108,7 @@ def symbol_text(text: bytes, language: str | None, qualified_name: str) -> bytes
     if language is None or (language not in CODE_LANGUAGES and language not in DOCUMENT_LANGUAGES):
         return None
     data = text.removeprefix(_BOM)
-    try:
-        parsed = parse_data("", data, language, Limit(_TIME_LIMIT_S, None))
-    except Unparsable:
-        return None
-    for node in parsed.nodes:
+    for node in nodes_of(data, language):
         if node.id == f"::{qualified_name}":
             start = data.rfind(b"\n", 0, node.span.start_byte) + 1
             if data[start : node.span.start_byte].strip():

@@ -12,14 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_lsp.graph.extract import parse_file
+from nm_lsp.graph.languages import CODE_LANGUAGES, DOCUMENT_LANGUAGES, language_of
 from nm_lsp.graph.model import NodeKind, Span
-from nm_lsp.graph.syntax import Unparsable
+from nm_lsp.graph.same_code import nodes_of
 from nm_lsp.worker.sources import Unreadable, decode, read_bytes
 
 MAX_BYTES = 2_000_000
 """Larger files have no outline: their marks sit on the first line."""
 _REMEMBERED = 300
+_HEAD = 2_000
+_WITH_SYMBOLS = frozenset({*CODE_LANGUAGES, *DOCUMENT_LANGUAGES})
 _NO_DEFINITIONS = frozenset({NodeKind.MODULE, NodeKind.FILE})
 
 
@@ -114,14 +116,18 @@ class Outlines:
 def _outline_of(path: str, text: str) -> Outline:
     if len(text) > MAX_BYTES:
         return EMPTY
-    try:
-        parsed = parse_file(path, text)
-    except Unparsable:
+    text = text.removeprefix("\ufeff")
+    language = language_of(path, text[:_HEAD])
+    if language is None or language not in _WITH_SYMBOLS:
+        return EMPTY
+    # A look at a commit has often parsed the same bytes just before.
+    nodes = nodes_of(text.encode("utf-8", "replace"), language)
+    if not nodes:
         return EMPTY
     # The id counts homonyms; the qualified name alone does not.
     symbols = tuple(
         Symbol(node.id.partition("::")[2], node.kind.value, node.span, node.name_span, node.doc, node.rationale)
-        for node in parsed.nodes
+        for node in nodes
         if node.kind not in _NO_DEFINITIONS
     )
-    return Outline(symbols, parsed.nodes[0].doc)
+    return Outline(symbols, nodes[0].doc)

@@ -17,7 +17,6 @@ import contextlib
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
@@ -39,8 +38,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+FEW = 20
+"""So many new marks wait, for a moment, for layout to be told from change, so that they are shown once."""
 CLASSIFY_GRACE_S = 0.15
-"""How long the first marks after a look wait for layout to be told from change."""
 FILES_S = 2.0
 """How often the marked files are looked at, since no event tells of every file that goes or comes back."""
 
@@ -189,11 +189,14 @@ class Feed:
 
     async def _look_once(self, folder: _Folder) -> None:
         desk, backend = folder.host.decisions, self._server.backend
+        quick = await backend.in_thread(desk.marks, classified=False)
+        if news.n_fresh(folder.marks, quick) > FEW:
+            # Telling layout from change competes for the same core, and would hold up the marks themselves.
+            await self._take(folder, quick)
         full = asyncio.wrap_future(backend.background.submit(desk.marks))
         done, _ = await asyncio.wait({full}, timeout=CLASSIFY_GRACE_S)
         if not done:
-            quick = partial(desk.marks, classified=False)
-            await self._take(folder, await backend.in_thread(quick))
+            await self._take(folder, quick)
         marks = await full
         await self._take(folder, marks)
         if marks.quiet or folder.closed:

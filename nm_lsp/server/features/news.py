@@ -46,6 +46,11 @@ def messages_of(before: Marks | None, now: Marks, prefix: str) -> Iterator[str]:
         yield text
 
 
+def n_fresh(before: Marks | None, now: Marks) -> int:
+    """How many decisions are STALE that were not before."""
+    return len(stale_rows(now).keys() - (stale_rows(before).keys() if before is not None else set()))
+
+
 def left_out_message(n_shown: int, n_left_out: int) -> str:
     return (
         f"Decisions on {n_shown + n_left_out} files do not hold as they stand; {n_shown} files are marked, open ones "

@@ -1,0 +1,120 @@
+/** The Decisions view as plain data: folders, groups by status, decisions, governed files. */
+
+import { t } from "@vscode/l10n";
+import type { AnchorRow, DecisionRow, Status } from "./wire";
+
+export interface FolderDecisions { uri: string; name: string; rows: readonly DecisionRow[]; total: number }
+
+export type Node = FolderNode | GroupNode | DecisionNode | AnchorNode | NoteNode;
+
+export interface FolderNode { kind: "folder"; key: string; label: string; folder: string; children: Node[] }
+export interface GroupNode { kind: "group"; key: string; status: Status; label: string; description: string; children: DecisionNode[] }
+export interface DecisionNode { kind: "decision"; key: string; folder: string; row: DecisionRow; label: string; description: string; children: AnchorNode[] }
+export interface AnchorNode { kind: "anchor"; key: string; folder: string; anchor: AnchorRow; path: string | null; label: string; description: string }
+export interface NoteNode { kind: "note"; key: string; label: string }
+
+const ORDER: readonly Status[] = ["stale", "unknown", "active", "invalidated"];
+
+/** Several folders get a level of their own; one does not. An empty list means that nothing is recorded. */
+export function decisionTree(folders: readonly FolderDecisions[], filter: string): Node[] {
+  const shown = folders.map((folder) => ({ ...folder, rows: folder.rows.filter((row) => matches(row, filter)) }));
+  if (shown.length === 1) {
+    return branch(shown[0]);
+  }
+  return shown
+    .filter((folder) => folder.rows.length > 0)
+    .map((folder) => ({ kind: "folder", key: folder.uri, label: folder.name, folder: folder.uri, children: branch(folder) }));
+}
+
+/** Every word of the filter occurs in the title, the id, the author, a tag or a governed path. */
+export function matches(row: DecisionRow, filter: string): boolean {
+  const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const text = [row.title, row.id, row.author ?? "", row.status, ...row.tags, ...row.anchors.map(anchorText)].join("\n").toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+export function statusWord(status: Status): string {
+  const words: Record<Status, string> = { stale: t("Stale"), unknown: t("Unknown"), active: t("Active"), invalidated: t("Invalidated") };
+  return words[status];
+}
+
+/** What a status means, for a person who meets it for the first time. */
+export function statusMeaning(status: Status): string {
+  const words: Record<Status, string> = {
+    stale: t("A commit changed what these govern. Look at the change, then restore what still holds and invalidate what does not."),
+    unknown: t("Git cannot answer, so nobody knows whether these hold."),
+    active: t("These hold: what they govern is as it was when a person last confirmed them."),
+    invalidated: t("Somebody said that these no longer hold. They are kept for their reasons."),
+  };
+  return words[status];
+}
+
+export function anchorText(anchor: AnchorRow): string {
+  return anchor.movedTo ?? `${anchor.path ?? anchor.repoPath}${anchor.symbol ? `::${anchor.symbol}` : ""}`;
+}
+
+/** The folder-relative file of an anchor as it is now; null where it is gone or outside the folder. */
+export function anchorPath(anchor: AnchorRow): string | null {
+  if (anchor.state === "gone" || anchor.path === null) {
+    return null;
+  }
+  if (anchor.movedTo === null) {
+    return anchor.path;
+  }
+  // `movedTo` is spelled from the repository's top; what the folder's path lacks of `repoPath` comes off here too.
+  const above = anchor.repoPath.endsWith(anchor.path) ? anchor.repoPath.slice(0, anchor.repoPath.length - anchor.path.length) : "";
+  const moved = anchor.movedTo.split("::")[0];
+  return moved.startsWith(above) ? moved.slice(above.length) : null;
+}
+
+/** Context value of a row, from which the manifest picks the inline buttons. */
+export function contextOf(row: DecisionRow): string {
+  return row.status === "stale" && row.reason === "dependency" ? "decision.dependent" : `decision.${row.status}`;
+}
+
+function branch(folder: FolderDecisions): Node[] {
+  const groups: Node[] = [];
+  for (const status of ORDER) {
+    const rows = folder.rows.filter((row) => row.status === status);
+    if (rows.length > 0) {
+      const children = rows.map((row) => decisionNode(folder.uri, row));
+      groups.push({ kind: "group", key: `${folder.uri}#${status}`, status, label: statusWord(status), description: String(rows.length), children });
+    }
+  }
+  if (folder.total > folder.rows.length && groups.length > 0 && folder.rows.length >= 1000) {
+    groups.push({ kind: "note", key: `${folder.uri}#more`, label: t("The newest {0} of {1} are shown", folder.rows.length, folder.total) });
+  }
+  return groups;
+}
+
+function decisionNode(folder: string, row: DecisionRow): DecisionNode {
+  const children = row.anchors.map((anchor): AnchorNode => {
+    const label = anchor.symbol ? `${anchor.symbol}` : (anchorText(anchor).split("/").filter(Boolean).pop() ?? anchor.repoPath);
+    return { kind: "anchor", key: `${folder}#${row.id}#${anchorText(anchor)}`, folder, anchor, path: anchorPath(anchor), label, description: anchorDescription(anchor) };
+  });
+  return { kind: "decision", key: `${folder}#${row.id}`, folder, row, label: oneLine(row.title), description: decisionDescription(row), children };
+}
+
+function decisionDescription(row: DecisionRow): string {
+  if (row.status === "active") {
+    return row.anchors.length === 1 ? anchorText(row.anchors[0]) : t("{0} places", row.anchors.length);
+  }
+  const seen = row.acknowledged && row.status === "stale" ? t("seen") : "";
+  return [row.reverted ? t("content is back") : oneLine(row.statusReason ?? ""), seen].filter((part) => part !== "").join(" · ");
+}
+
+function anchorDescription(anchor: AnchorRow): string {
+  const states: Record<AnchorRow["state"], string> = { holds: "", moved: t("moved"), doubted: t("changed"), gone: t("removed"), unknown: t("unknown") };
+  return [anchor.symbol ? (anchor.path ?? anchor.repoPath) : folderOf(anchorText(anchor)), states[anchor.state]].filter((part) => part !== "").join(" · ");
+}
+
+function folderOf(path: string): string {
+  const at = path.replace(/\/$/, "").lastIndexOf("/");
+  return at < 0 ? "" : path.slice(0, at);
+}
+
+export function oneLine(text: string, limit = 200): string {
+  // eslint-disable-next-line no-control-regex
+  const flat = text.replace(/[\u0000-\u001f\u007f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/g, " ").replace(/ {2,}/g, " ").trim();
+  return flat.length > limit ? `${flat.slice(0, limit - 1)}…` : flat;
+}

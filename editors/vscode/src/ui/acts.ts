@@ -1,0 +1,421 @@
+/** What a person does to decisions: record, restore, invalidate, amend, look at. Each asks for what it needs. */
+
+import { t } from "@vscode/l10n";
+import * as vscode from "vscode";
+import { anchorPath, anchorText, oneLine, statusWord } from "../logic/decisionTree";
+import { COMMAND_PREFIX } from "../logic/names";
+import { decisionPage, governingPage, historyPage } from "../logic/page";
+import { alternativesOf, spokenAnchor } from "../logic/texts";
+import type { DecisionDetail, DecisionResult, DecisionRow, DecisionsResult, DiffResult, HistoryResult, ListResult, RecordResult, Status } from "../logic/wire";
+import type { Api } from "./api";
+import { diskFolders, folderOf } from "./folders";
+import { ask } from "./guided";
+import type { Pages } from "./pages";
+import type { Server } from "./server";
+
+/** One decision in one folder, as the views and the code actions name it. */
+export interface Chosen { id: string; folder: string; row?: DecisionRow; revision?: number }
+
+const REASONS = (): string[] => [t("The code was replaced on purpose"), t("The reason no longer applies"), t("It was wrong from the start")];
+
+export class Acts {
+  private readonly didActEmitter = new vscode.EventEmitter<void>();
+  readonly onDidAct = this.didActEmitter.event;
+
+  constructor(
+    private readonly server: Server,
+    private readonly api: Api,
+    private readonly pages: Pages,
+  ) {}
+
+  // -- recording ------------------------------------------------------------------------------------------------------
+
+  /** For the symbol around the cursor or the file, as the server sees it. */
+  async record(uri?: vscode.Uri): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    const target = uri ?? editor?.document.uri;
+    const folder = target?.scheme === "file" ? vscode.workspace.getWorkspaceFolder(target) : undefined;
+    if (!target || !folder) {
+      void vscode.window.showInformationMessage(t("Open a saved file of this workspace first: a decision is recorded for a file or for a symbol in it."));
+      return;
+    }
+    await this.api.attempt(async () => {
+      const selection = editor && editor.document.uri.toString() === target.toString() ? editor.selection : undefined;
+      const offers = selection ? await this.offers(target, selection) : [];
+      const file = vscode.workspace.asRelativePath(target, false);
+      const choices = offers.length ? offers : [{ anchor: file, title: "", rationale: "" }];
+      const offer = choices.length === 1 ? choices[0] : await pickOffer(choices);
+      if (offer) {
+        await this.recordFor([offer.anchor], folder.uri.toString(), offer.title, offer.rationale);
+      }
+    });
+  }
+
+  async recordFor(files: string[], folder: string, title: string, rationale: string): Promise<void> {
+    const heading = t("Record a decision for {0}", files.map(spokenAnchor).join(", "));
+    const answers = await ask([
+      { title: heading, prompt: t("What was decided? One sentence."), placeholder: t("Amounts are whole cents"), value: title },
+      { title: heading, prompt: t("Why? This is what the next reader needs."), placeholder: t("Floating point lost a cent in 2023"), value: rationale },
+      { title: heading, prompt: t("What was not chosen? Separate with semicolons; leave empty if nothing."), placeholder: t("decimal; float with rounding"), optional: true },
+    ]);
+    if (!answers) {
+      return;
+    }
+    await this.api.attempt(async () => {
+      const [titled, why, others] = answers;
+      const params = { title: titled, rationale: why, files, alternatives: alternativesOf(others) };
+      const result = await this.api.call<RecordResult>("decisions.record", params, folder);
+      this.didActEmitter.fire();
+      await this.told(result, folder);
+    });
+  }
+
+  private async told(result: RecordResult, folder: string): Promise<void> {
+    const { row } = result.decision;
+    const show = t("Show");
+    const near = result.similar[0];
+    const text = near
+      ? t("Recorded “{0}”. There is a similar one, “{1}” ({2}): {3}", oneLine(row.title, 80), oneLine(near.decision.title, 80), statusWord(near.decision.status).toLowerCase(), near.why)
+      : t("Recorded “{0}”. You will be told when a commit changes what it governs.", oneLine(row.title, 80));
+    const told = near ? vscode.window.showWarningMessage(text, show) : vscode.window.showInformationMessage(text, show);
+    void told.then((chosen) => (chosen ? this.show({ id: near ? near.decision.id : row.id, folder }) : undefined));
+  }
+
+  /** What the server offers to record at a place: the symbol first, then the file. */
+  async offers(uri: vscode.Uri, range: vscode.Range): Promise<Offer[]> {
+    const params = {
+      textDocument: { uri: this.server.uriText(uri) },
+      range: { start: plain(range.start), end: plain(range.end) },
+      context: { diagnostics: [], only: ["refactor"], triggerKind: 1 },
+    };
+    const actions = await this.server.request<{ command?: { command: string; arguments?: unknown[] } }[] | null>("textDocument/codeAction", params);
+    return (actions ?? [])
+      .filter((action) => action.command?.command === `${COMMAND_PREFIX}.decisions.record`)
+      .map((action) => offerOf(action.command?.arguments?.[0]))
+      .filter((offer) => offer !== undefined);
+  }
+
+  // -- judging --------------------------------------------------------------------------------------------------------
+
+  async restore(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(["stale"], t("Which decision still holds?")));
+    if (!chosen) {
+      return;
+    }
+    await this.api.attempt(async () => {
+      const expect = this.expectation(chosen);
+      const result = await this.api.call<DecisionsResult>("decisions.restore", { ids: [chosen.id], ...(expect === undefined ? {} : { expect: { [chosen.id]: expect } }) }, chosen.folder);
+      this.didActEmitter.fire();
+      brief(t("Restored “{0}”: it holds as of this commit.", oneLine(result.decisions[0]?.title ?? chosen.id, 80)));
+    });
+  }
+
+  async invalidate(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], t("Which decision no longer holds?")));
+    if (!chosen) {
+      return;
+    }
+    const row = chosen.row ?? (await this.rowOf(chosen));
+    const reason = row && (await pickReason(t("Why does “{0}” no longer hold?", oneLine(row.title, 60))));
+    if (!row || !reason) {
+      return;
+    }
+    await this.api.attempt(async () => {
+      await this.api.call<DecisionResult>("decisions.invalidate", { id: chosen.id, reason, expect: this.expectation({ ...chosen, row }) }, chosen.folder);
+      this.didActEmitter.fire();
+      brief(t("Invalidated “{0}”. It is kept, with your reason.", oneLine(row.title, 80)));
+    });
+  }
+
+  async reinstate(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(["invalidated"], t("Which decision holds again?")));
+    const answers = chosen && (await ask([{ title: t("Reinstate a decision"), prompt: t("Why does it hold again?") }]));
+    if (!chosen || !answers) {
+      return;
+    }
+    await this.api.attempt(async () => {
+      const result = await this.api.call<DecisionResult>("decisions.reinstate", { id: chosen.id, reason: answers[0], expect: this.expectation(chosen) }, chosen.folder);
+      this.didActEmitter.fire();
+      brief(t("“{0}” holds again.", oneLine(result.decision.row.title, 80)));
+    });
+  }
+
+  async supersede(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(["stale", "active"], t("Which decision is replaced?")));
+    const by = chosen && (await this.choose(["active"], t("Which decision replaces it?"), chosen));
+    const reason = by && (await pickReason(t("Why was it replaced?")));
+    if (!chosen || !by || !reason) {
+      return;
+    }
+    await this.api.attempt(async () => {
+      await this.api.call<DecisionResult>("decisions.supersede", { id: chosen.id, by: by.id, reason, expect: this.expectation(chosen) }, chosen.folder);
+      this.didActEmitter.fire();
+      brief(t("Replaced. The old decision is kept and names the new one."));
+    });
+  }
+
+  /** Hides the mark of what was seen, until the next change. */
+  async acknowledge(chosen: Chosen): Promise<void> {
+    await this.api.attempt(async () => {
+      const expect = this.expectation(chosen);
+      await this.api.call("decisions.acknowledge", { ids: [chosen.id], ...(expect === undefined ? {} : { expect: { [chosen.id]: expect } }) }, chosen.folder);
+      this.didActEmitter.fire();
+    });
+  }
+
+  async amend(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], t("Which decision is to be amended?")));
+    const detail = chosen && (await this.api.attempt(() => this.detail(chosen)));
+    if (!chosen || !detail) {
+      return;
+    }
+    const set = await amendments(detail);
+    if (!set) {
+      return;
+    }
+    await this.api.attempt(async () => {
+      const result = await this.api.call<DecisionResult>("decisions.amend", { id: chosen.id, set, expect: chosen.revision ?? detail.row.revision }, chosen.folder);
+      this.didActEmitter.fire();
+      brief(t("Amended “{0}”. What it said before is in its history.", oneLine(result.decision.row.title, 80)));
+    });
+  }
+
+  // -- looking --------------------------------------------------------------------------------------------------------
+
+  async show(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(ALL, t("Which decision?")));
+    if (chosen) {
+      await this.api.attempt(async () => {
+        const detail = await this.detail(chosen);
+        const folder = folderOf(chosen.folder) ?? diskFolders()[0];
+        const page = decisionPage(detail, (path) => vscode.Uri.joinPath(folder.uri, path).toString());
+        await this.pages.show(`${oneLine(detail.row.title, 60)}.md`, `${detail.row.id} ${chosen.folder}`, page);
+      });
+    }
+  }
+
+  async showGoverning(path: string, folder: string): Promise<void> {
+    await this.api.attempt(async () => {
+      const { decisions } = await this.api.call<ListResult>("decisions.list", { path }, folder);
+      if (decisions.length === 1) {
+        await this.show({ id: decisions[0].id, folder });
+      } else {
+        await this.pages.show(t("Decisions that govern {0}", path.split("/").pop() ?? path) + ".md", `${path} ${folder}`, governingPage(path, decisions));
+      }
+    });
+  }
+
+  async history(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(ALL, t("Whose history?")));
+    if (chosen) {
+      await this.api.attempt(async () => {
+        const history = await this.api.call<HistoryResult>("decisions.history", { id: chosen.id }, chosen.folder);
+        await this.pages.show(t("History of {0}", oneLine(history.title, 60)) + ".md", `${history.id} ${chosen.folder}`, historyPage(history));
+      });
+    }
+  }
+
+  /** The confirmed text beside the file as it is, in the editor's own diff. */
+  async diff(given?: Chosen): Promise<void> {
+    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], t("What changed since which decision?")));
+    if (!chosen) {
+      return;
+    }
+    await this.api.attempt(async () => {
+      const diff = await this.api.call<DiffResult>("decisions.diff", { id: chosen.id }, chosen.folder);
+      const folder = folderOf(chosen.folder) ?? diskFolders()[0];
+      const name = diff.repoPath.split("/").pop() ?? diff.repoPath;
+      if (diff.seen === null && diff.now === null) {
+        const text = diff.text || t("There is nothing to compare: the texts are not in this clone.");
+        await this.pages.show(`${name}.diff`, `${chosen.id} ${chosen.folder}`, { text, links: [] });
+        return;
+      }
+      const seen = this.pages.uri(name, `${chosen.id} seen`, { text: diff.seen ?? "", links: [] });
+      const now = await this.present(diff, folder, chosen.id, name);
+      const at = diff.seenCommit ? t("confirmed at {0}", diff.seenCommit.slice(0, 8)) : t("as confirmed");
+      await vscode.commands.executeCommand("vscode.diff", seen, now, t("{0}: {1} ↔ now", name, at), { preview: true });
+    });
+  }
+
+  /** The file itself where it is there, so that it can be edited in the diff. */
+  private async present(diff: DiffResult, folder: vscode.WorkspaceFolder, id: string, name: string): Promise<vscode.Uri> {
+    if (diff.path !== null && diff.now !== null) {
+      const file = vscode.Uri.joinPath(folder.uri, diff.path);
+      const there = await vscode.workspace.fs.stat(file).then(() => true, () => false);
+      if (there) {
+        return file;
+      }
+    }
+    return this.pages.uri(name, `${id} now`, { text: diff.now ?? "", links: [] });
+  }
+
+  /** A list of what is stale, with the buttons that settle it. */
+  async showStale(): Promise<void> {
+    await this.api.attempt(async () => {
+      const rows = await this.rows(["stale"]);
+      if (rows.length === 0) {
+        void vscode.window.showInformationMessage(t("No decision is stale: everything recorded still holds as far as commits tell."));
+        return;
+      }
+      const buttons: [vscode.QuickInputButton, (chosen: Chosen) => Promise<void>][] = [
+        [{ iconPath: new vscode.ThemeIcon("diff"), tooltip: t("What Changed Since") }, (chosen) => this.diff(chosen)],
+        [{ iconPath: new vscode.ThemeIcon("check"), tooltip: t("Restore: It Still Holds") }, (chosen) => this.restore(chosen)],
+        [{ iconPath: new vscode.ThemeIcon("circle-slash"), tooltip: t("Invalidate…") }, (chosen) => this.invalidate(chosen)],
+      ];
+      const picker = vscode.window.createQuickPick<ChosenItem>();
+      picker.title = t("Stale decisions");
+      picker.placeholder = t("Choose one to see what changed");
+      picker.matchOnDescription = picker.matchOnDetail = true;
+      picker.items = rows.map((row) => ({ ...item(row), buttons: buttons.map(([button]) => button) }));
+      picker.onDidTriggerItemButton((event) => {
+        picker.hide();
+        void buttons.find(([button]) => button === event.button)?.[1](event.item.chosen);
+      });
+      picker.onDidAccept(() => {
+        const [selected] = picker.selectedItems;
+        picker.hide();
+        if (selected) {
+          void this.diff(selected.chosen);
+        }
+      });
+      picker.onDidHide(() => picker.dispose());
+      picker.show();
+    });
+  }
+
+  // -- inside -----------------------------------------------------------------------------------------------------------
+
+  async detail(chosen: Chosen): Promise<DecisionDetail> {
+    const { decisions } = await this.api.call<{ decisions: DecisionDetail[] }>("decisions.get", { ids: [chosen.id] }, chosen.folder);
+    return decisions[0];
+  }
+
+  private async rowOf(chosen: Chosen): Promise<DecisionRow | undefined> {
+    return (await this.api.attempt(() => this.detail(chosen)))?.row;
+  }
+
+  private expectation(chosen: Chosen): number | undefined {
+    return chosen.revision ?? chosen.row?.revision;
+  }
+
+  /** Those that govern the file in front first, then all others. */
+  private async choose(statuses: readonly Status[], placeHolder: string, except?: Chosen): Promise<Chosen | undefined> {
+    return this.api.attempt(async () => {
+      const rows = (await this.rows(statuses)).filter((row) => row.id !== except?.id && (!except || row.folder === except.folder));
+      if (rows.length === 0) {
+        void vscode.window.showInformationMessage(t("There is no such decision in this workspace. “Record a Decision” makes one."));
+        return undefined;
+      }
+      const active = vscode.window.activeTextEditor?.document.uri;
+      const here = rows.filter((row) => active && governs(row, active));
+      const rest = rows.filter((row) => !here.includes(row));
+      const separator = (label: string): ChosenItem => ({ label, kind: vscode.QuickPickItemKind.Separator, chosen: { id: "", folder: "" } });
+      const items = [...(here.length ? [separator(t("this file")), ...here.map(item), separator(t("other files"))] : []), ...rest.map(item)];
+      const picked = await vscode.window.showQuickPick(items, { placeHolder, matchOnDescription: true, matchOnDetail: true });
+      return picked?.chosen;
+    });
+  }
+
+  private async rows(statuses: readonly Status[]): Promise<Located[]> {
+    const found = await Promise.all(
+      diskFolders().map(async (folder) => {
+        const uri = folder.uri.toString();
+        const params = statuses.length === 1 ? { status: statuses[0], limit: 1000 } : { limit: 1000 };
+        const { decisions } = await this.api.call<ListResult>("decisions.list", params, folder);
+        return decisions.filter((row) => statuses.includes(row.status)).map((row) => ({ ...row, folder: uri }));
+      }),
+    );
+    // Folders of one repository share their decisions.
+    const seen = new Set<string>();
+    return found.flat().filter((row) => !seen.has(row.id) && seen.add(row.id));
+  }
+}
+
+const ALL: readonly Status[] = ["stale", "unknown", "active", "invalidated"];
+
+export interface Offer { anchor: string; title: string; rationale: string }
+type Located = DecisionRow & { folder: string };
+type ChosenItem = vscode.QuickPickItem & { chosen: Chosen };
+
+function item(row: Located): ChosenItem {
+  return {
+    label: oneLine(row.title, 120),
+    description: `${statusWord(row.status).toLowerCase()} · ${row.anchors.map(anchorText).join(", ").slice(0, 120)}`,
+    detail: row.statusReason ? oneLine(row.statusReason) : undefined,
+    chosen: { id: row.id, folder: row.folder, row },
+  };
+}
+
+function governs(row: Located, uri: vscode.Uri): boolean {
+  const folder = folderOf(row.folder);
+  return row.anchors.some((anchor) => {
+    const path = anchorPath(anchor);
+    return folder && path !== null && vscode.Uri.joinPath(folder.uri, path).toString() === uri.toString();
+  });
+}
+
+function offerOf(argument: unknown): Offer | undefined {
+  const fields = argument as { files?: string[]; title?: unknown; rationale?: unknown } | undefined;
+  const anchor = fields?.files?.[0];
+  return anchor ? { anchor, title: promptValue(fields?.title), rationale: promptValue(fields?.rationale) } : undefined;
+}
+
+/** The server puts a placeholder where a person is to be asked; its `value` is what it suggests. */
+export function promptValue(value: unknown): string {
+  if (typeof value === "string") {
+    return value;
+  }
+  const prompt = (value as { prompt?: { value?: unknown } } | undefined)?.prompt;
+  return typeof prompt?.value === "string" ? prompt.value : "";
+}
+
+async function pickOffer(offers: Offer[]): Promise<Offer | undefined> {
+  const items = offers.map((offer) => ({
+    label: `$(${offer.anchor.includes("::") ? "symbol-method" : "file"}) ${spokenAnchor(offer.anchor)}`,
+    description: offer.anchor.includes("::") ? t("this symbol, wherever it moves") : t("the whole file"),
+    offer,
+  }));
+  return (await vscode.window.showQuickPick(items, { placeHolder: t("What does the decision govern?") }))?.offer;
+}
+
+async function pickReason(question: string): Promise<string | undefined> {
+  const own = t("Another reason…");
+  const picked = await vscode.window.showQuickPick([...REASONS(), own], { placeHolder: question, ignoreFocusOut: true });
+  if (picked !== own) {
+    return picked;
+  }
+  return (await ask([{ title: question, prompt: t("The reason, in a sentence. It is kept with the decision.") }]))?.[0];
+}
+
+async function amendments(detail: DecisionDetail): Promise<Record<string, unknown> | undefined> {
+  const { row } = detail;
+  const heading = t("Amend “{0}”", oneLine(row.title, 60));
+  const file = vscode.window.activeTextEditor?.document.uri;
+  const here = file?.scheme === "file" ? vscode.workspace.asRelativePath(file, false) : undefined;
+  const choices = [
+    { label: t("Why"), detail: oneLine(detail.rationale, 120), field: "rationale", value: detail.rationale },
+    { label: t("Title"), detail: oneLine(row.title, 120), field: "title", value: row.title },
+    { label: t("What was not chosen"), detail: oneLine(detail.alternatives.join("; "), 120), field: "alternatives", value: detail.alternatives.join("; ") },
+    { label: t("What it governs"), detail: row.anchors.map(anchorText).join("; "), field: "files", value: row.anchors.map(anchorText).join("; ") || (here ?? "") },
+  ];
+  const choice = await vscode.window.showQuickPick(choices, { placeHolder: t("What shall change?"), ignoreFocusOut: true });
+  if (!choice) {
+    return undefined;
+  }
+  const isList = choice.field === "alternatives" || choice.field === "files";
+  const prompt = choice.field === "files" ? t("Paths or path::symbol, separated with semicolons. This confirms the decision anew for them.") : isList ? t("Separate with semicolons.") : t("The new text. What it said before is kept in its history.");
+  const answers = await ask([{ title: heading, prompt, value: choice.value, optional: choice.field === "alternatives" }]);
+  if (!answers) {
+    return undefined;
+  }
+  return { [choice.field]: isList ? alternativesOf(answers[0]) : answers[0] };
+}
+
+/** Said in the status bar for a moment: what was asked for was done. */
+function brief(text: string): void {
+  vscode.window.setStatusBarMessage(`$(check) ${text}`, 5_000);
+}
+
+function plain(position: vscode.Position): { line: number; character: number } {
+  return { line: position.line, character: position.character };
+}

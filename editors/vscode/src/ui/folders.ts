@@ -1,0 +1,30 @@
+/** The folders of the window that lie on a disk the server can read. */
+
+import { t } from "@vscode/l10n";
+import * as vscode from "vscode";
+
+export function diskFolders(): vscode.WorkspaceFolder[] {
+  return (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file");
+}
+
+/** The folder that `uri`, else the active editor, lies in; the only one; else the one the user picks. */
+export async function chooseFolder(uri?: vscode.Uri): Promise<vscode.WorkspaceFolder | undefined> {
+  const folders = diskFolders();
+  const near = uri ?? vscode.window.activeTextEditor?.document.uri;
+  const owner = near?.scheme === "file" ? vscode.workspace.getWorkspaceFolder(near) : undefined;
+  if (owner || folders.length <= 1) {
+    return owner ?? folders[0];
+  }
+  const items = folders.map((folder) => ({ label: folder.name, description: folder.uri.fsPath, folder }));
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: t("Which folder is meant?") });
+  return picked?.folder;
+}
+
+export function folderOf(uri: string): vscode.WorkspaceFolder | undefined {
+  return diskFolders().find((folder) => folder.uri.toString() === uri);
+}
+
+/** Untitled buffers, views of git and files of a virtual workspace are not. */
+export function isOnDisk(uri: vscode.Uri): boolean {
+  return uri.scheme === "file";
+}

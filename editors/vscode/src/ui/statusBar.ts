@@ -1,0 +1,143 @@
+/** One item in the status bar and the menu behind it. */
+
+import { t } from "@vscode/l10n";
+import * as vscode from "vscode";
+import { type FolderView, folderText, statusLine } from "../logic/statusLine";
+import type { StatusResult } from "../logic/wire";
+import type { Api } from "./api";
+import type { DecisionsView } from "./decisionsView";
+import { diskFolders } from "./folders";
+import type { Server } from "./server";
+
+const POLL_MS = 1_000;
+const QUIET_MS = 100;
+
+export class StatusBar implements vscode.Disposable {
+  private readonly item = vscode.window.createStatusBarItem("nmLsp.status", vscode.StatusBarAlignment.Left, 10);
+  private readonly subscriptions: vscode.Disposable[];
+  private readonly statuses = new Map<string, StatusResult>();
+  private percent: number | undefined;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly server: Server,
+    private readonly api: Api,
+    private readonly decisions: DecisionsView,
+  ) {
+    this.item.name = "nm-lsp";
+    this.item.command = "nmLsp.menu";
+    this.subscriptions = [
+      this.item,
+      server.onState((state) => {
+        if (state.kind !== "running") {
+          this.statuses.clear();
+        }
+        this.draw();
+        this.lookIn(0);
+      }),
+      server.onProgress((percent) => {
+        this.percent = percent;
+        this.draw();
+        if (percent === undefined) {
+          this.lookIn(0);
+        }
+      }),
+      server.onStatusChanged(() => this.lookIn(QUIET_MS)),
+      decisions.onCounts(() => this.draw()),
+      vscode.workspace.onDidChangeWorkspaceFolders(() => this.lookIn(QUIET_MS)),
+    ];
+    this.draw();
+    this.item.show();
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.subscriptions.forEach((subscription) => subscription.dispose());
+  }
+
+  private lookIn(ms: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.look(), ms);
+  }
+
+  /** Asks every folder; again in a second while one of them is being built, and then only when told. */
+  private async look(): Promise<void> {
+    if (this.server.state.kind !== "running") {
+      return;
+    }
+    const folders = diskFolders();
+    await Promise.all(
+      folders.map(async (folder) => {
+        try {
+          this.statuses.set(folder.uri.toString(), await this.api.call<StatusResult>("status", {}, folder));
+        } catch (error) {
+          this.server.output.debug(String(error));
+        }
+      }),
+    );
+    this.draw();
+    if (folders.some((folder) => !this.statuses.get(folder.uri.toString())?.ready)) {
+      this.lookIn(POLL_MS);
+    }
+  }
+
+  private views(): FolderView[] {
+    const counts = this.decisions.staleCounts;
+    return diskFolders().map((folder) => {
+      const uri = folder.uri.toString();
+      return { name: folder.name, status: this.statuses.get(uri), nStale: counts.get(uri) };
+    });
+  }
+
+  private draw(): void {
+    const line = statusLine(this.server.state, this.views(), this.percent);
+    this.item.text = line.text;
+    this.item.tooltip = line.tooltip;
+    const colors = { normal: undefined, warning: "statusBarItem.warningBackground", error: "statusBarItem.errorBackground" };
+    const color = colors[line.level];
+    this.item.backgroundColor = color ? new vscode.ThemeColor(color) : undefined;
+  }
+
+  async menu(): Promise<void> {
+    await this.look();
+    const { state } = this.server;
+    const entries: (vscode.QuickPickItem & { command?: string })[] = [];
+    const separator = (label: string) => entries.push({ label, kind: vscode.QuickPickItemKind.Separator });
+    const entry = (icon: string, label: string, command: string, detail?: string) => entries.push({ label: `$(${icon}) ${label}`, command, detail });
+    if (state.kind === "running") {
+      const views = this.views();
+      const nStale = views.reduce((sum, view) => sum + (view.nStale ?? 0), 0);
+      entry("comment-discussion", t("Ask the Memory…"), "nmLsp.ask");
+      entry("search", t("Search…"), "nmLsp.search");
+      entry("law", t("Record a Decision…"), "nmLsp.record");
+      if (nStale) {
+        entry("warning", nStale === 1 ? t("Show the Stale Decision") : t("Show {0} Stale Decisions", nStale), "nmLsp.showStale");
+      }
+      for (const view of views) {
+        separator(view.name);
+        const [first, ...problems] = folderText(view).split("\n");
+        entries.push({ label: `$(info) ${first}` });
+        problems.forEach((problem) => entries.push({ label: `$(alert) ${problem.trim()}` }));
+      }
+      separator(t("index"));
+      if (this.percent === undefined) {
+        entry("refresh", t("Rebuild the Index"), "nmLsp.rebuildIndex");
+      } else {
+        entry("debug-stop", t("Stop Building the Index"), "nmLsp.cancelIndex");
+      }
+    } else if (state.kind === "failed") {
+      entries.push({ label: `$(error) ${t("The server does not run")}`, detail: state.text });
+      entry("cloud-download", t("Install the Server…"), "nmLsp.installServer");
+      entry("gear", t("Name the Server in the Settings"), "nmLsp.openServerSetting");
+    }
+    separator(t("server"));
+    entry("debug-restart", t("Restart the Server"), "nmLsp.restartServer");
+    entry("output", t("Show the Output"), "nmLsp.showOutput");
+    entry("gear", t("Settings"), "nmLsp.openSettings");
+    entry("book", t("Get Started"), "nmLsp.openWalkthrough");
+    const picked = await vscode.window.showQuickPick(entries, { title: "nm-lsp", placeHolder: statusLine(state, this.views(), this.percent).tooltip.split("\n")[0] });
+    if (picked?.command) {
+      await vscode.commands.executeCommand(picked.command);
+    }
+  }
+}

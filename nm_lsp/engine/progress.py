@@ -47,6 +47,7 @@ class BuildState:
         self._complete = False
         self._vectors = Progress(0, 0)
         self._problems: dict[str, Problem] = {}
+        self.given_up: str | None = None
         self._failure: str | None = None
 
     # -- what happens -----------------------------------------------------------------------------------------------

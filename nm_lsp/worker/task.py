@@ -78,6 +78,7 @@ class FolderTask:
         self._topics = TopicsKeeper(time.monotonic)
         self._second: SecondProcess | None = None
         self._watch: FolderWatch | None = None
+        self._directories: set[str] = set()
         self._preferred: tuple[str, ...] = ()
         self._work: Iterator[bool] | None = None
         self._everywhere = True
@@ -181,7 +182,12 @@ class FolderTask:
             name = path.rpartition("/")[2]
             if not path or name == ".gitignore":
                 self._note(None)
-            elif index.knows(path) or language_of(path) is not None or (self._folder / path).is_dir():
+            elif (
+                index.knows(path)
+                or path in self._directories
+                or language_of(path) is not None
+                or (self._folder / path).is_dir()
+            ):
                 self._note([path])
 
     def _look_now_and_then(self) -> None:
@@ -259,8 +265,9 @@ class FolderTask:
             index.update(complete=True)
             changed = True
         self._publish(index)
+        self._directories = index.directories()
         if self._watch is not None:
-            self._watch.cover(index.directories())
+            self._watch.cover(self._directories)
         yield False
         yield from self._settle(index, changed=changed)
         # Whoever waits for symbols and keyword search need not wait for the list of missing vectors too.

@@ -84,6 +84,19 @@ def test_what_a_shell_does_is_noticed_without_being_told(child: Start, opening: 
         worker.wait(Published)
 
 
+def test_a_folder_moved_away_takes_its_files_with_it(
+    child: Start, opening: Opening, root: Path, tmp_path: Path
+) -> None:
+    (root / "pkg").mkdir()
+    (root / "pkg" / "inner.py").write_text("def inner(): pass\n")
+    worker, opened = child(), opening(root)
+    worker.client.send(opened)
+    worker.wait(Finished)
+    (root / "pkg").rename(tmp_path / "elsewhere")
+    while "pkg/inner.py" in corpus(opened).file_numbers:
+        worker.wait(Published)
+
+
 def test_the_second_child_follows_and_takes_over_in_mid_build(child: Start, opening: Opening, root: Path) -> None:
     many_files(root, 400)
     first, second, opened = child(), child(), opening(root)

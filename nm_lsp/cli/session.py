@@ -16,7 +16,7 @@ from nm_lsp.cli.interrupts import interruptible
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.progress import ProgressBar
 from nm_lsp.engine.host import Host
-from nm_lsp.engine.requests import HostEvent, IndexFinished, IndexProgress, Missing, Notice, StatusChanged
+from nm_lsp.engine.requests import BrainEvent, HostEvent, IndexFinished, IndexProgress, Missing, Notice, StatusChanged
 from nm_lsp.engine.settings import resolve_settings
 from nm_lsp.engine.workspace import Workspace
 from nm_lsp.wire.encode import encode
@@ -74,7 +74,7 @@ def session(
                 output.detail(event.error or event.message)
             case Notice() if not quiet:
                 (output.note if event.level == "info" else output.warn)(event.message)
-            case Notice() | StatusChanged():
+            case Notice() | StatusChanged() | BrainEvent():
                 pass
 
     settings, wrong = resolve_settings(None, root)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput
+from nm_lsp.engine.memory.recall import MORE_LOOKED_AT, Recall
 from nm_lsp.engine.query_embedding import QueryEmbedder
 from nm_lsp.engine.requests import (
     CandidateTrace,
@@ -49,6 +50,7 @@ class View:
     embedder: QueryEmbedder
     use_keyword: bool
     texts: SourceTexts
+    recall: Recall | None = None
 
 
 def checked_query(query: str) -> str:
@@ -70,11 +72,12 @@ def ranked(
     kinds: Sequence[NodeKind] | None = None,
     path: str | None = None,
 ) -> RankedResult:
-    """The ranking of both legs. Hits whose file is gone from the disk are left out."""
+    """The ranking of both legs, with what its first hits recall. Hits whose file is gone from the disk are left out."""
+    recall = view.recall if view.recall is not None and not view.recall.is_empty and path is None else None
     result = ranked_search(
         view.snapshot.corpus,
         query,
-        limit=limit,
+        limit=limit if recall is None else limit + MORE_LOOKED_AT,
         kinds=kinds,
         path=path,
         vector_leg=_vector_leg(view),
@@ -82,7 +85,11 @@ def ranked(
         use_keyword=view.use_keyword,
         cancel=cancel,
     )
-    kept = tuple(c for c in result.candidates if view.texts.state(c.node.path) is not TextState.GONE)
+    candidates = result.candidates
+    if recall is not None:
+        allowed = frozenset(kind.value for kind in kinds) if kinds is not None else None
+        candidates = recall.rerank(view.snapshot.corpus, candidates, limit, allowed)
+    kept = tuple(c for c in candidates if view.texts.state(c.node.path) is not TextState.GONE)
     return RankedResult(result.question, kept, result.n_considered, result.confidence)
 
 
@@ -108,7 +115,8 @@ def search(view: View, params: SearchParams, cancel: Cancellation) -> SearchResu
         raise InvalidInput("limit", f"{params.limit} is not between 1 and {MAX_LIMIT}")
     result = ranked(view, query, params.limit, cancel, kinds=_kinds(params.kinds), path=params.path)
     count = view.embedder.token_count()
-    hits = tuple(hit_of(view, candidate, result.question, count) for candidate in result.candidates)
+    fired = synapse_ranks(result.candidates)
+    hits = tuple(hit_of(view, c, result.question, count, fired.get(c.doc)) for c in result.candidates)
     return SearchResult(hits, partial_of(view))
 
 
@@ -122,7 +130,15 @@ def _kinds(names: Sequence[str] | None) -> list[NodeKind] | None:
     return [known[name] for name in names]
 
 
-def hit_of(view: View, candidate: Candidate, question: Question, count: TokenCount) -> Hit:
+def synapse_ranks(candidates: Sequence[Candidate]) -> dict[int, int]:
+    """Doc → its 1-based rank among the hits that synapses lifted or brought."""
+    fired = sorted((c for c in candidates if c.synapse_boost > 0), key=lambda c: (-c.synapse_boost, c.node.id))
+    return {candidate.doc: rank for rank, candidate in enumerate(fired, 1)}
+
+
+def hit_of(
+    view: View, candidate: Candidate, question: Question, count: TokenCount, synapse_rank: int | None = None
+) -> Hit:
     node = candidate.node
     text = snippet(node, body_of(view, node), question, count)
     return Hit(
@@ -133,7 +149,7 @@ def hit_of(view: View, candidate: Candidate, question: Question, count: TokenCou
         signature=node.signature,
         score=round(candidate.score, 4),
         text=text,
-        ranks=Ranks(candidate.keyword_rank, candidate.vector_rank, None),
+        ranks=Ranks(candidate.keyword_rank, candidate.vector_rank, synapse_rank),
     )
 
 

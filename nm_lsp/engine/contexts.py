@@ -17,7 +17,7 @@ from nm_lsp.context.budget import (
 )
 from nm_lsp.context.compose import SEPARATOR, Standing, compose_query, compose_wakeup, standing_layers
 from nm_lsp.context.modules import topic_titles
-from nm_lsp.engine.answers import View, body_of, checked_query, hit_of, partial_of, ranked, trace_of
+from nm_lsp.engine.answers import View, body_of, checked_query, hit_of, partial_of, ranked, synapse_ranks, trace_of
 from nm_lsp.engine.decision_requests import DecisionRow
 from nm_lsp.engine.requests import (
     ExplainedHit,
@@ -58,7 +58,16 @@ class Contexts:
         question = checked_query(params.query)
         budget = _checked_budget(params.budget, view.settings.context.budget, MAX_BUDGET)
         # The snapshot itself is part of the key: a later one at the same address must not be taken for it.
-        key = (view.snapshot, question, budget, params.trace, view.missing, decisions_revision, view.settings)
+        key = (
+            view.snapshot,
+            question,
+            budget,
+            params.trace,
+            view.missing,
+            decisions_revision,
+            view.settings,
+            view.recall,
+        )
         known = self._answers.get(key)
         if known is not None:
             self._answers.move_to_end(key)
@@ -90,12 +99,13 @@ class Contexts:
             standing=self._standing_of(view, budget - reserved, result.question.complexity),
             cancel=cancel,
         )
+        fired = synapse_ranks(result.candidates)
         whole = SEPARATOR.join(part for part in (composed.text, text) if part)
         return QueryResult(
             text=whole,
             tokens=count(whole),
             layers=tuple(_layer(layer) for layer in composed.layers),
-            hits=tuple(hit_of(view, candidate, result.question, count) for candidate in result.candidates),
+            hits=tuple(hit_of(view, c, result.question, count, fired.get(c.doc)) for c in result.candidates),
             decisions=rows,
             partial=partial_of(view),
             trace=_trace(result, composed.layers, composed.communities) if with_trace else None,
@@ -136,12 +146,13 @@ def explain(view: View, contexts: Contexts, query: str, revision: object, cancel
     answer = contexts.query(view, QueryParams(query=question, trace=True), revision, cancel)
     result = ranked(view, question, N_HITS, cancel)
     topics = topic_titles(view.snapshot.corpus, result.candidates)
+    fired = view.recall.sentences(result.candidates) if view.recall is not None else {}
     hits = tuple(
         ExplainedHit(
             candidate.node.id,
             Place(candidate.node.path, candidate.node.span),
             round(candidate.score, 4),
-            reasons(candidate, result.question, result.candidates, topics),
+            (*fired.get(candidate.node.id, ()), *reasons(candidate, result.question, result.candidates, topics)),
         )
         for candidate in result.candidates
     )

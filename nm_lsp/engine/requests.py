@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from nm_lsp.engine.decision_requests import DecisionRow, DecisionsChanged
+from nm_lsp.events.bus import Event
 from nm_lsp.graph.model import Span
+from nm_lsp.storage.times import utc_text
 
 
 class Phase(Enum):
@@ -363,4 +365,19 @@ class Notice:
     command: str | None = field(default=None)
 
 
-HostEvent = IndexProgress | IndexFinished | StatusChanged | DecisionsChanged | Notice
+@dataclass(frozen=True, slots=True)
+class BrainEvent:
+    """Something that happened in a brain, here or in another process. Told to faces that ask for it."""
+
+    folder: str
+    id: str
+    time: str
+    kind: str
+    data: dict[str, object]
+
+    @classmethod
+    def of(cls, folder: str, event: Event) -> BrainEvent:
+        return cls(folder, event.id, utc_text(event.at), event.kind, event.data)
+
+
+HostEvent = BrainEvent | IndexProgress | IndexFinished | StatusChanged | DecisionsChanged | Notice

@@ -138,6 +138,15 @@ class DecisionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SynapseSettings:
+    """What is learned from use."""
+
+    enabled: bool = _setting(True, "Learn from edits, commits and used answers what belongs together, and recall it.")
+    hover: bool = _setting(False, "Show in hovers what usually changes together with a symbol.")
+    page: bool = _setting(True, "Keep what was learned readable in `.neuralmind/SYNAPSE_MEMORY.md`.")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings with their defaults."""
 
@@ -149,6 +158,7 @@ class Settings:
     git: GitSettings = field(default_factory=GitSettings)
     symbols: SymbolSettings = field(default_factory=SymbolSettings)
     decisions: DecisionSettings = field(default_factory=DecisionSettings)
+    synapses: SynapseSettings = field(default_factory=SynapseSettings)
 
 
 @dataclass(frozen=True, slots=True)

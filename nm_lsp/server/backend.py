@@ -11,7 +11,7 @@ import asyncio
 import importlib
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +63,10 @@ class HostPort(Protocol):
     def close_document(self, path: str) -> None: ...
 
     def files_changed(self, paths: Sequence[str]) -> None: ...
+
+    def files_renamed(self, renames: Mapping[str, str]) -> None: ...
+
+    def tell_events(self) -> None: ...
 
     def search(self, params: SearchParams, cancel: Cancellation) -> SearchResult: ...
 

@@ -182,6 +182,8 @@ class NmServer(LanguageServer):
 
     def _folder_ready(self, root: Root, host: HostPort) -> None:
         self.documents.folder_ready(root, host)
+        if self.client.wants("event"):
+            host.tell_events()
         self.surface.folder_ready(root, host)
 
     # -- end --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.engine.requests import HostEvent, IndexFinished, IndexProgress, Nothing, Notice, StatusChanged
+from nm_lsp.engine.requests import BrainEvent, HostEvent, IndexFinished, IndexProgress, Nothing, Notice, StatusChanged
 from nm_lsp.server.roots import Root
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class EventReporter:
                 self._status_changed(event)
             case Notice():
                 self.notice(event)
+            case BrainEvent():
+                self._brain_event(event)
 
     def notice(self, notice: Notice) -> None:
         """Show a notice once; one for a folder this client does not have open is not its business."""
@@ -92,6 +94,12 @@ class EventReporter:
         root = self._server.roots.of_folder(event.folder)
         if root is not None and self._client_listens and self._server.client.wants("statusChanged"):
             self._server.protocol.notify("neuralmind/statusChanged", {"folder": root.uri})
+
+    def _brain_event(self, event: BrainEvent) -> None:
+        root = self._server.roots.of_folder(event.folder)
+        if root is not None and self._client_listens and self._server.client.wants("event"):
+            body = {"folder": root.uri, "id": event.id, "time": event.time, "kind": event.kind, "data": event.data}
+            self._server.protocol.notify("neuralmind/event", body)
 
     # -- progress -----------------------------------------------------------------------------------------------
 

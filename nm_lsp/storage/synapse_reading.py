@@ -23,6 +23,7 @@ _SHIFT = 32
 class StoredMemory:
     """`names`: number → node id. `edges`, `steps` ((a, b) → (count, when)) and `renames` by namespace.
 
+    `n_taught` counts the writes that learned something;
     `learned_at` is when something other than a question's hits was learned last: questions are answered by the
     weights of that moment, so that time alone changes no answer.
     """
@@ -31,6 +32,7 @@ class StoredMemory:
     revision: int
     epoch: int
     learned_at: float
+    n_taught: int
     names: Mapping[int, str]
     numbers: Mapping[str, int]
     edges: Mapping[str, EdgeRows]
@@ -129,6 +131,7 @@ def _memory(
         revision=int(facts.get("revision", 0)),
         epoch=int(facts.get("epoch", 0)),
         learned_at=facts.get("learned", 0.0),
+        n_taught=int(facts.get("taught", 0)),
         names=names,
         numbers={name: number for number, name in names.items()},
         edges={name: rows for name, rows in edges.items() if len(rows)},
@@ -170,10 +173,10 @@ def _laid_over(old: EdgeRows, fresh: EdgeRows) -> EdgeRows:
         return fresh if len(fresh) else old
     keep = ~np.isin(_keys(old), _keys(fresh))
     joined = EdgeRows(
-        *(  # type: ignore[arg-type]
+        *(
             np.concatenate([getattr(old, name)[keep], getattr(fresh, name)])
             for name in ("a", "b", "weight", "at", "count", "strong")
         )
     )
     order = np.argsort(_keys(joined), kind="stable")
-    return EdgeRows(*(getattr(joined, name)[order] for name in ("a", "b", "weight", "at", "count", "strong")))  # type: ignore[arg-type]
+    return EdgeRows(*(getattr(joined, name)[order] for name in ("a", "b", "weight", "at", "count", "strong")))

@@ -190,7 +190,7 @@ class SynapseStore:
     # -- names and namespaces -----------------------------------------------------------------------------------------
 
     def rename(self, namespace: str, renames: Mapping[str, str], now: float) -> int:
-        """Nodes are called otherwise from now on, as `namespace` sees it; a file's name stands for all that is in it.
+        """Nodes are called otherwise from now on, as `namespace` sees it; a file or folder stands for all in it.
 
         The edges of `namespace` itself are rewritten; what it reads of other namespaces is read under the new names.
         Returns how many nodes were renamed.
@@ -308,6 +308,7 @@ class SynapseStore:
             connection.execute(sql.PUT_FACT, ("seen", now))
             if learned:
                 connection.execute(sql.PUT_FACT, ("learned", now))
+                connection.execute(sql.PUT_FACT, ("taught", _fact(connection, "taught", 0) + 1))
             if deletes:
                 connection.execute(sql.PUT_FACT, ("epoch", _fact(connection, "epoch", 0) + 1))
             yield _Write(connection, revision)
@@ -385,6 +386,9 @@ class _Write:
         self.connection.executemany(sql.COUNT, [(name, value) for name, value in counters.items() if value])
 
 
+_NODES_AT = """SELECT id, name FROM nodes WHERE name = ?1 OR substr(name, 1, length(?1) + 2) = ?1 || '::'
+    OR substr(name, 1, length(?1) + 1) = ?1 || '/'"""
+
 _BRANCHES = """SELECT name, tip, diverged FROM namespaces AS n WHERE name LIKE 'branch:%'
     AND (EXISTS (SELECT 1 FROM edges WHERE ns = n.id) OR EXISTS (SELECT 1 FROM transitions WHERE ns = n.id))
     ORDER BY name"""
@@ -435,10 +439,8 @@ def _renamed_nodes(write: _Write, renames: Mapping[str, str]) -> dict[int, int]:
     for old, new in renames.items():
         if old == new:
             continue
-        # `substr`, since `_` and `%` in a path mean themselves.
-        rows = write.connection.execute(
-            "SELECT id, name FROM nodes WHERE name = ?1 OR substr(name, 1, length(?1) + 2) = ?1 || '::'", (old,)
-        ).fetchall()
+        # The statement uses `substr`, since `_` and `%` in a path mean themselves.
+        rows = write.connection.execute(_NODES_AT, (old,)).fetchall()
         for number, name in rows:
             found[number] = write.node(new + name[len(old) :])
     return found

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from nm_lsp.engine import requests as r
 from nm_lsp.wire.command import Command
 from nm_lsp.wire.decision_commands import DECISION_COMMANDS
-
+from nm_lsp.wire.memory_commands import MEMORY_COMMANDS
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -104,6 +104,7 @@ COMMANDS: tuple[Command, ...] = (
         "Checks a graph.json, or the folder's own graph, against the contract.",
     ),
     *DECISION_COMMANDS,
+    *MEMORY_COMMANDS,
 )
 
 BY_NAME: Mapping[str, Command] = MappingProxyType({command.name: command for command in COMMANDS})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,12 @@ class FakeHost:
 
     def files_changed(self, paths: Sequence[str]) -> None:
         self.log.append(("files", tuple(paths)))
+
+    def files_renamed(self, renames: Mapping[str, str]) -> None:
+        self.log.append(("renamed", dict(renames)))
+
+    def tell_events(self) -> None:
+        self.log.append(("tell_events", None))
 
     # -- calls --------------------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from nm_lsp.engine import requests as r
 from nm_lsp.engine.decision_requests import Caller
 from nm_lsp.engine.decisions.desk import Desk
 from nm_lsp.engine.host import Host
+from nm_lsp.engine.memory.desk import MemoryDesk
 from nm_lsp.graph.model import Span
 from nm_lsp.wire.command import Command
 from nm_lsp.wire.commands import BY_NAME, COMMANDS
@@ -36,7 +37,8 @@ JSON = st.recursive(
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_row_is_a_method_of_the_host(command: Command) -> None:
-    owner, name = (Desk, command.method.partition(".")[2]) if command.with_caller else (Host, command.method)
+    part, _, rest = command.method.partition(".")
+    owner, name = ({"decisions": Desk, "memory": MemoryDesk}[part], rest) if rest else (Host, command.method)
     method = getattr(owner, name)
     hints = typing.get_type_hints(method)
     parameters = list(inspect.signature(method).parameters)[1:]

@@ -29,6 +29,7 @@ def register(server: NmServer) -> None:
             old, new = place_of(server, file.old_uri), place_of(server, file.new_uri)
             if old is not None and new is not None and old.root is new.root:
                 server.surface.feed.renamed(old.root, old.path, new.path)
+                old.host.files_renamed({old.path: new.path})
             for at in (old, new):
                 if at is not None:
                     at.host.files_changed([at.path])

@@ -1,3 +1,4 @@
+# ruff: noqa: INP001 (a script of a folder that is no package)
 """Writes the server's settings into the manifest of the VS Code extension, from the schema the server itself reads.
 
 `python editors/vscode/scripts/settings.py` rewrites `package.json` and `package.nls.json`; `--check` only says whether
@@ -17,7 +18,7 @@ FOLDER = Path(__file__).resolve().parent.parent
 MANIFEST, TEXTS = FOLDER / "package.json", FOLDER / "package.nls.json"
 
 # A git command of another machine is no use, and one from a repository would be a program it brings along.
-_SCOPES = {"git.path": "machine-overridable", "index.excludes": "resource", "index.enabled": "resource"}
+_SCOPES = {"git.path": "machine-overridable"}
 _GROUPS = {
     "index": "Index",
     "search": "Search",

@@ -7,7 +7,7 @@ import * as os from "node:os";
 import { t } from "@vscode/l10n";
 import * as vscode from "vscode";
 import type { Client, ClientHooks } from "../clientFactory";
-import { findServer, type Launch, type Machine, onPath } from "../logic/discovery";
+import { findServer, type Launch, type Machine } from "../logic/discovery";
 import { type Cause, type Explanation, explain, installCommand, isOlder, OLDEST_SERVER, type Remedy, type Version, versionNumbers } from "../logic/failure";
 import { PACKAGE_SETTING, PATH_SETTING, SECTION } from "../logic/names";
 import { RestartPolicy } from "../logic/restart";
@@ -16,6 +16,7 @@ import type { ServerState } from "../logic/statusLine";
 import { diskFolders } from "./folders";
 import { install } from "./install";
 
+/** How long the first answer may take. A cold start on a busy machine takes some seconds. */
 const ANSWER_S = 30;
 const STOP_MS = 2_000;
 const ERRORS_KEPT = 8_000;
@@ -44,6 +45,7 @@ export class Server implements vscode.Disposable {
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly runCommand: ClientHooks["runCommand"],
+    private readonly clock: Clock = { answerS: ANSWER_S, later: setTimeout, now: () => performance.now() },
   ) {}
 
   get state(): ServerState {
@@ -175,7 +177,7 @@ export class Server implements vscode.Disposable {
     );
     let waiting: NodeJS.Timeout | undefined;
     const late = new Promise<"late">((resolve) => {
-      waiting = setTimeout(() => resolve("late"), ANSWER_S * 1000);
+      waiting = setTimeout(() => resolve("late"), this.clock.answerS * 1000);
     });
     const first = await Promise.race([started, gone, late]);
     clearTimeout(waiting);
@@ -185,12 +187,12 @@ export class Server implements vscode.Disposable {
     }
     if (first === "late") {
       child.kill("SIGKILL");
-      this.fail({ kind: "silent", launch, waitedS: ANSWER_S });
+      this.fail({ kind: "silent", launch, waitedS: this.clock.answerS });
       return;
     }
     if (first === "started") {
       this.client = client;
-      this.policy.initialized(performance.now());
+      this.policy.initialized(this.clock.now());
       this.setState({ kind: "running" });
       this.checkVersion(launch, client.initializeResult?.serverInfo?.version);
     }
@@ -209,10 +211,10 @@ export class Server implements vscode.Disposable {
       this.fail({ kind: "cannot-run", launch, code: ending.code });
       return;
     }
-    const verdict = this.policy.ended(performance.now());
+    const verdict = this.policy.ended(this.clock.now());
     if (verdict.kind === "again") {
       this.setState({ kind: "waiting" });
-      this.timer = setTimeout(() => {
+      this.timer = this.clock.later(() => {
         this.run(turn, launch).catch((error: unknown) => this.fail({ kind: "cannot-run", launch, code: String(error) }));
       }, verdict.delayMs);
       return;
@@ -318,6 +320,9 @@ export class Server implements vscode.Disposable {
   }
 }
 
+/** Time, so that tests need not wait for it. */
+export interface Clock { answerS: number; later(run: () => void, ms: number): NodeJS.Timeout; now(): number }
+
 /** No server runs; the message says why in words. */
 export class NotRunning extends Error {}
 
@@ -346,5 +351,3 @@ export async function pythonVersion(command: string): Promise<Version | undefine
     });
   });
 }
-
-export { onPath };

@@ -67,6 +67,15 @@ class _Known:
     verdict: Verdict | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A look that the same question can be answered from: verdicts of each decision by itself, and after rule 8."""
+
+    asked: tuple[str | None, int]
+    own: dict[DecisionId, Verdict]
+    verdicts: dict[DecisionId, Verdict]
+
+
 class Judge:
     """Judges all decisions at a head. One per repository and thread.
 
@@ -84,7 +93,7 @@ class Judge:
         self._known: dict[DecisionId, _Known] = {}
         self._joined: dict[tuple[Task, str], Mapping[str, Content] | None] = {}
         self._last: dict[Task, Outcome] = {}
-        self._settled: tuple[tuple[str | None, int], dict[DecisionId, Verdict]] | None = None
+        self._settled: _Settled | None = None
         self._same_files: dict[tuple[str, Content, Content], bool] = {}
 
     def look(self, head: str | None, memory: Memory) -> dict[DecisionId, Verdict]:
@@ -94,19 +103,26 @@ class Judge:
         decision that people hold ACTIVE is unknown.
         """
         asked = (head, len(memory.rewrites))
-        if self._take_in(memory) or self._settled is None or self._settled[0] != asked:
-            self._settled = None
-            try:
-                outcomes = self._outcomes(head, memory.rewrites)
-            except GitUnavailable as error:
-                return self.unknown(memory, str(error))
-            own = {i: self._verdict(known, outcomes) for i, known in self._known.items()}
-            verdicts = with_dependencies(memory.records, own)
-            # What lies outside HEAD's history, or is unknown, may differ at the same HEAD after a fetch or gc.
-            if all(row.stands is not None and row.end is not None for row in outcomes.values()):
-                self._settled = (asked, verdicts)
-            return dict(verdicts)
-        return dict(self._settled[1])
+        changed = self._take_in(memory)
+        settled, self._settled = self._settled, None
+        if settled is not None and settled.asked != asked:
+            settled = None
+        if settled is not None and not changed:
+            self._settled = settled
+            return dict(settled.verdicts)
+        # At the head of the last look, only what people changed since is judged anew.
+        judged = {i: k for i, k in self._known.items() if i in changed} if settled is not None else self._known
+        try:
+            outcomes = self._outcomes(head, memory.rewrites, judged.values())
+        except GitUnavailable as error:
+            return self.unknown(memory, str(error))
+        own = {i: v for i, v in settled.own.items() if i in self._known} if settled is not None else {}
+        own |= {i: self._verdict(known, outcomes) for i, known in judged.items()}
+        verdicts = with_dependencies(memory.records, own)
+        # What lies outside HEAD's history, or is unknown, may differ at the same HEAD after a fetch or gc.
+        if all(row.stands is not None and row.end is not None for row in outcomes.values()):
+            self._settled = _Settled(asked, own, verdicts)
+        return dict(verdicts)
 
     def unknown(self, memory: Memory, cause: str) -> dict[DecisionId, Verdict]:
         """The verdicts where not even HEAD can be read: unknown, but for what people invalidated and what follows."""
@@ -150,12 +166,12 @@ class Judge:
                 found[identity] = doubts[-1]
         return found
 
-    def _take_in(self, memory: Memory) -> bool:
-        """Make the tasks those of `memory`; whether anything changed."""
-        changed = False
+    def _take_in(self, memory: Memory) -> set[DecisionId]:
+        """Make the tasks those of `memory`; the decisions that are others than before."""
+        changed: set[DecisionId] = set()
         for gone in [identity for identity in self._known if identity not in memory.records]:
             del self._known[gone]
-            changed = True
+            changed.add(gone)
         for identity, record in memory.records.items():
             known = self._known.get(identity)
             if known is not None and known.record is record:
@@ -163,7 +179,7 @@ class Judge:
             old = {task.confirmation: task for task in known.tasks} if known else {}
             tasks = tuple(old.get(c) or self._new_task(identity, c) for c in record.confirmations)
             self._known[identity] = _Known(record, tasks)
-            changed = True
+            changed.add(identity)
             for task in old.values():
                 if task not in tasks:
                     self._last.pop(task, None)
@@ -175,8 +191,10 @@ class Judge:
             self._index.add(task, at, state.path)
         return task
 
-    def _outcomes(self, head: str | None, rewrites: Sequence[tuple[str, str]]) -> dict[Task, Outcome]:
-        tasks = [task for known in self._known.values() for task in known.tasks]
+    def _outcomes(
+        self, head: str | None, rewrites: Sequence[tuple[str, str]], judged: Iterable[_Known]
+    ) -> dict[Task, Outcome]:
+        tasks = [task for known in judged for task in known.tasks]
         ancestry = self._walker.ancestry
         candidates = self._candidates(tasks, rewrites)
         ancestry.want(commit for commits in candidates.values() for commit in commits)
@@ -223,32 +241,41 @@ class Judge:
 
     def _candidates(self, tasks: Sequence[Task], rewrites: Sequence[tuple[str, str]]) -> dict[Task, list[str]]:
         """Per task its commits, the recorded one first, then those that joined it (rule 6)."""
-        olds = {old for old, _ in rewrites}
-        result: dict[Task, list[str]] = {}
-        for task in tasks:
-            commits = result[task] = [task.commit]
-            n_before = 0
-            while task.commit in olds and n_before != len(commits):
+        result = {task: [task.commit] for task in tasks}
+        following: dict[str, list[str]] = {}
+        for old, new in rewrites:
+            following.setdefault(old, []).append(new)
+        rewritten = [task for task in tasks if task.commit in following]
+        if rewritten:
+            self._learn_joins(rewritten, following)
+        for task in rewritten:
+            commits, n_before = result[task], 0
+            while n_before != len(commits):
                 n_before = len(commits)
                 for old, new in rewrites:
-                    if old in commits and new not in commits and self._joins(task, new):
+                    if old in commits and new not in commits and self._joined.get((task, new)) is not None:
                         commits.append(new)
         return result
 
-    def _joins(self, task: Task, commit: str) -> bool:
-        """Whether `commit` holds fp or base at every recorded name."""
-        key = (task, commit)
-        if key not in self._joined:
-            if commit not in self._history.present([commit]):
-                return False
-            contents = self._history.contents(commit, task.recorded_names())
-            holds = all(
-                contents.get(seen.path) in (seen.fp, seen.base)
-                for sighting in task.confirmation.seen
-                for seen in sighting.files
-            )
-            self._joined[key] = contents if holds else None
-        return self._joined[key] is not None
+    def _learn_joins(self, tasks: Sequence[Task], following: Mapping[str, Sequence[str]]) -> None:
+        """Find out which rewritten commits join which tasks, with two questions to git for each commit at most."""
+        asked: dict[str, list[Task]] = {}
+        for task in tasks:
+            reached = {task.commit}
+            waiting = [task.commit]
+            while waiting:
+                for new in following.get(waiting.pop(), ()):
+                    if new not in reached:
+                        reached.add(new)
+                        waiting.append(new)
+                        if (task, new) not in self._joined:
+                            asked.setdefault(new, []).append(task)
+        # One that is not here is asked for again: it may be fetched.
+        for commit in sorted(self._history.present(sorted(asked))):
+            names = {name for task in asked[commit] for name in task.recorded_names()}
+            contents = self._history.contents(commit, names)
+            for task in asked[commit]:
+                self._joined[task, commit] = contents if _joins(task, contents) else None
 
     def _verdict(self, known: _Known, outcomes: Mapping[Task, Outcome]) -> Verdict:
         rows = tuple(outcomes[task] for task in known.tasks)
@@ -315,6 +342,12 @@ def judge_saved(
         if now and all(content == seen[path] for path, content in history if path in seen):
             return Status.ACTIVE
     return Status.STALE
+
+
+def _joins(task: Task, contents: Mapping[str, Content]) -> bool:
+    """Whether a commit with `contents` holds fp or base at every recorded name."""
+    files = (seen for sighting in task.confirmation.seen for seen in sighting.files)
+    return all(contents.get(seen.path) in (seen.fp, seen.base) for seen in files)
 
 
 def _new_doubts(task: Task, states: States, over: Step) -> tuple[Doubt, ...]:

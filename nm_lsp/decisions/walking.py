@@ -179,12 +179,12 @@ class Walker:
         return bits
 
     def _keep(self, head: str, states: dict[Task, States]) -> None:
-        # An unknown state is not kept: the bytes may arrive with the next fetch.
-        self._heads[head] = {
-            task: (task.end or BEFORE, row)
+        # An unknown state is not kept: the bytes may arrive with the next fetch. `states` may be those of some tasks.
+        self._heads.setdefault(head, {}).update(
+            (task, (task.end or BEFORE, row))
             for task, row in states.items()
             if not any(state.unknown is not None for state in row)
-        }
+        )
         self._heads.move_to_end(head)
         while len(self._heads) > _N_HEADS:
             self._heads.popitem(last=False)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from nm_lsp.decisions import comparing, fold, steps, symbols, verdicts, walking
+from nm_lsp.decisions import comparing, fold, staleness, steps, symbols, verdicts, walking
 from nm_lsp.decisions.ancestry import BEFORE, Ancestry
 from nm_lsp.decisions.changes import Change
 from nm_lsp.decisions.staleness import Judge
@@ -159,8 +159,8 @@ def _re_anchoring(patch: Monkey) -> None:
     """Judge from the head of the last look instead of the commit of the confirmation."""
     outcomes = Judge._outcomes
 
-    def moved(self: Any, head: Any, rewrites: Any) -> Any:
-        result = outcomes(self, head, rewrites)
+    def moved(self: Any, head: Any, *rest: Any) -> Any:
+        result = outcomes(self, head, *rest)
         for task, row in result.items():
             if row.stands and head is not None:
                 task.confirmation = replace(task.confirmation, commit=head)
@@ -246,18 +246,11 @@ def _folder_stays(patch: Monkey) -> None:
 
 def _rewrites_join_blindly(patch: Monkey) -> None:
     """A rewritten commit takes over whatever it holds."""
-
-    def joins(self: Any, task: Any, commit: str) -> bool:
-        if not self._history.present([commit]):
-            return False
-        self._joined[task, commit] = self._history.contents(commit, task.recorded_names())
-        return True
-
-    patch.setattr(Judge, "_joins", joins)
+    patch.setattr(staleness, "_joins", lambda *_: True)
 
 
 def _rewrites_ignored(patch: Monkey) -> None:
-    patch.setattr(Judge, "_joins", lambda *_: False)
+    patch.setattr(staleness, "_joins", lambda *_: False)
 
 
 def _one_hop_dependencies(patch: Monkey) -> None:

@@ -497,6 +497,22 @@ def test_each_commit_is_compared_once(desk: Desk) -> None:
     assert desk.git.n_compared == 25
 
 
+def test_a_change_at_the_head_of_the_last_look_is_judged_with_all_that_depends_on_it(desk: Desk) -> None:
+    a = desk.git.commit(x="1", y="1")
+    desk.record(a, "x.py")
+    desk.record(a, "y.py", id=TWO, depends=[ONE])
+    b = desk.git.commit(a, x="2", y="1")
+    assert desk.look(b, TWO).reason is Reason.DEPENDENCY
+    desk.record(b, "x.py", again=True)
+    assert [desk.look(b, one).status for one in (ONE, TWO)] == [Status.ACTIVE, Status.ACTIVE]
+    desk.record(b, "y.py", id=THREE)
+    assert desk.look(b, THREE).status is Status.ACTIVE
+    c = desk.git.commit(b, x="2", y="2")
+    assert [desk.look(c, one).status for one in (ONE, TWO, THREE)] == [Status.ACTIVE, Status.STALE, Status.STALE]
+    del desk.memory.records[ONE]
+    assert set(desk.judge.look(c, desk.memory)) == {TWO, THREE}
+
+
 def test_an_unchanged_decision_keeps_its_verdict_object(desk: Desk) -> None:
     head = desk.git.commit(gov="1")
     desk.record(head, "gov.py")

@@ -59,6 +59,11 @@ def log_folder(common_dir: Path) -> Path:
     return common_dir / LOG_FOLDER
 
 
+def log_file(common_dir: Path) -> Path:
+    """The file the hooks append to; it need not exist."""
+    return log_folder(common_dir) / _LOG
+
+
 def read_log(common_dir: Path, since: Offset = START) -> tuple[list[HookLine], Offset]:
     """The finished lines noted after `since`, oldest first, and where they end. Nothing there: no lines, `since`."""
     lines: list[HookLine] = []

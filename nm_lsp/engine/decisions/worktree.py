@@ -22,6 +22,7 @@ from nm_lsp.engine.decisions.code import Grammars
 from nm_lsp.engine.decisions.home import root_by_hand
 from nm_lsp.engine.decisions.keeper import Held, Keeper
 from nm_lsp.engine.decisions.repository import Repositories
+from nm_lsp.engine.decisions.rewritten import RewriteInbox
 from nm_lsp.engine.decisions.without_git import judge_folder
 from nm_lsp.git import Head, Place, discover, head_stamp, operation_in_progress
 from nm_lsp.git import Repository as GitRepository
@@ -68,6 +69,7 @@ class WorkTree:
         self.place: Place | None = None
         self.git: GitRepository | None = None
         self._keeper: Keeper | None = None
+        self._rewrites: RewriteInbox | None = None
         self._judge: Judge | None = None
         self._shallow: tuple[int, int] | None = None
         self._discovered_at: float | None = None
@@ -107,6 +109,7 @@ class WorkTree:
             self.place = place
             self.git = GitRepository(place, executable=self._executable)
             self._keeper = self._repositories.keeper(place, self._folder, self.git)
+            self._rewrites = RewriteInbox(place, self.git)
             self._new_judge(self.git, place)
             self._look = None
         elif self._keeper is None:
@@ -123,6 +126,8 @@ class WorkTree:
         with self._lock:
             self._discover()
             keeper = self.keeper
+            if self._rewrites is not None:
+                self._rewrites.take_in(keeper)
             held = keeper.held()
             now = self._clock()
             stamp = head_stamp(self.place) if self.place is not None else None

@@ -1,0 +1,469 @@
+"""Decisions through the desk, in real repositories: what people do, what commits do to it, and what is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import Conflict, GitUnavailable, InvalidInput, NotFound, Refused
+from nm_lsp.engine import hooks
+from nm_lsp.engine.decision_requests import (
+    AcknowledgeParams,
+    AmendFields,
+    AmendParams,
+    AsOfParams,
+    AuditParams,
+    DecisionRow,
+    DiffParams,
+    GetParams,
+    HistoryParams,
+    InvalidateParams,
+    ListParams,
+    RecordParams,
+    RedactParams,
+    ReinstateParams,
+    RestoreParams,
+    SupersedeParams,
+    VerifyParams,
+)
+from nm_lsp.engine.requests import Nothing
+
+from .conftest import CALLER, Bench
+
+GO = Cancellation()
+
+
+def row(bench: Bench, identity: str) -> DecisionRow:
+    return bench.desk.get(GetParams(ids=(identity,)), GO, CALLER).decisions[0].row
+
+
+def status(bench: Bench, identity: str) -> str:
+    return row(bench, identity).status
+
+
+def restore(bench: Bench, *ids: str, **options: object) -> None:
+    bench.desk.restore(RestoreParams(ids=ids, **options), GO, CALLER)  # type: ignore[arg-type]
+
+
+# -- the life of a decision ------------------------------------------------------------------------------------------
+
+
+def test_a_commit_doubts_and_a_person_restores(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    assert status(bench, identity) == "active"
+    commit = bench.commit({"a.py": "x = 2\n"}, "raise x")
+    stale = row(bench, identity)
+    assert (stale.status, stale.stale_commit, stale.stale_path) == ("stale", commit, "a.py")
+    assert stale.status_reason == f"a.py was changed by {commit[:8]} (raise x)"
+    restore(bench, identity, note="still so")
+    assert status(bench, identity) == "active"
+    bench.reopen()
+    assert status(bench, identity) == "active"
+
+
+def test_the_commit_that_lands_the_seen_bytes_is_no_doubt(bench: Bench) -> None:
+    bench.write({"a.py": "x = 5\n"})
+    identity = bench.record("x is five", "a.py")
+    bench.git("commit", "-qam", "five")
+    assert status(bench, identity) == "active"
+    bench.commit({"a.py": "x = 6\n"})
+    assert status(bench, identity) == "stale"
+
+
+def test_a_later_return_to_the_seen_bytes_does_not_clear_by_itself(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.commit({"a.py": "x = 2\n"})
+    bench.commit({"a.py": "x = 1\n"})
+    assert (row(bench, identity).status, row(bench, identity).reverted) == ("stale", True)
+    with pytest.raises(Conflict, match="1 decisions are of that kind"):
+        bench.desk.restore(RestoreParams(all="reverted"), GO, CALLER)
+    bench.desk.restore(RestoreParams(all="reverted", confirm=1), GO, CALLER)
+    assert status(bench, identity) == "active"
+
+
+def test_only_layout_is_told_apart_and_restored_in_one_step(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    other = bench.record("Keep y", "b.py")
+    bench.commit({"a.py": "# why\nx  =  1\n", "b.py": "y = 2\n"}, "format")
+    found = row(bench, identity)
+    assert (found.status, found.reason, found.severity) == ("stale", "layout", "information")
+    bench.desk.restore(RestoreParams(all="layout", confirm=1), GO, CALLER)
+    assert (status(bench, identity), status(bench, other)) == ("active", "stale")
+
+
+def test_a_symbol_is_compared_as_code(bench: Bench) -> None:
+    bench.commit({"m.py": "def f():\n    return 1\n\n\ndef g():\n    return 2\n"})
+    identity = bench.record("f returns one", "m.py::f")
+    bench.commit({"m.py": "# head\n\ndef f():\n    # why\n    return  1\n\n\ndef g():\n    return 3\n"})
+    assert status(bench, identity) == "active"
+    bench.commit({"m.py": "def f():\n    return 4\n\n\ndef g():\n    return 3\n"})
+    assert status(bench, identity) == "stale"
+
+
+def test_a_rename_that_keeps_the_bytes_moves_the_anchor(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    (bench.root / "pkg").mkdir()
+    bench.git("mv", "a.py", "pkg/moved.py")
+    bench.git("commit", "-qm", "move")
+    found = row(bench, identity)
+    assert (found.status, found.anchors[0].moved_to) == ("active", "pkg/moved.py")
+    bench.commit({"pkg/moved.py": "x = 9\n"})
+    assert (row(bench, identity).status, row(bench, identity).stale_path) == ("stale", "pkg/moved.py")
+
+
+def test_folders_and_globs_govern_what_joins_later(bench: Bench) -> None:
+    bench.commit({"src/a.py": "1\n", "src/sub/b.py": "2\n", "src/c.txt": "3\n"})
+    folder = bench.record("The source", "src/")
+    glob = bench.record("The scripts", "src/**/*.py")
+    bench.commit({"src/new.py": "4\n"})
+    assert (status(bench, folder), status(bench, glob)) == ("active", "active")
+    bench.commit({"src/new.py": "5\n"})
+    assert (status(bench, folder), status(bench, glob)) == ("stale", "stale")
+
+
+def test_branches_disagree_and_a_checkout_changes_nothing_for_good(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.git("checkout", "-q", "-b", "feature")
+    bench.commit({"a.py": "x = 2\n"})
+    assert status(bench, identity) == "stale"
+    bench.git("checkout", "-q", "main")
+    assert status(bench, identity) == "active"
+    bench.git("merge", "-q", "--no-ff", "-m", "merge", "feature")
+    assert status(bench, identity) == "stale"
+
+
+def test_what_depends_on_a_doubted_decision_is_doubted_with_that_reason(bench: Bench) -> None:
+    base = bench.record("Base", "a.py")
+    top = bench.record("Top", "b.py", depends_on=(base,))
+    bench.commit({"a.py": "x = 2\n"})
+    assert (row(bench, top).status, row(bench, top).reason) == ("stale", "dependency")
+    with pytest.raises(Refused, match=f"stale only because {base} is"):
+        restore(bench, top)
+    restore(bench, base)
+    assert status(bench, top) == "active"
+    with pytest.raises(Refused, match="cycle"):
+        bench.desk.amend(AmendParams(id=base, set=AmendFields(depends_on=(top,))), GO, CALLER)
+
+
+def test_amending_keeps_what_was_said_before(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py", rationale="First reason.")
+    bench.desk.amend(
+        AmendParams(id=identity, set=AmendFields(rationale="Better reason."), reason="clearer"), GO, CALLER
+    )
+    rows = bench.desk.history(HistoryParams(id=identity), GO, CALLER).rows
+    assert [r.kind for r in rows] == ["recorded", "amended"]
+    assert (rows[1].before["rationale"], rows[1].after["rationale"]) == ("First reason.", "Better reason.")
+    assert (rows[1].reason, rows[1].face, rows[1].client) == ("clearer", "cli", "tests")
+    with pytest.raises(InvalidInput, match="changes nothing"):
+        bench.desk.amend(AmendParams(id=identity, set=AmendFields(rationale="Better reason.")), GO, CALLER)
+
+
+def test_new_anchors_make_one_confirmation_anew(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.commit({"a.py": "x = 2\n"})
+    bench.desk.amend(AmendParams(id=identity, set=AmendFields(files=("b.py",))), GO, CALLER)
+    detail = bench.desk.get(GetParams(ids=(identity,)), GO, CALLER).decisions[0]
+    assert (detail.row.status, detail.confirmations) == ("active", 1)
+    assert [anchor.repo_path for anchor in detail.row.anchors] == ["b.py"]
+
+
+def test_invalidation_holds_everywhere_until_it_is_taken_back(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.desk.invalidate(InvalidateParams(id=identity, reason="x is gone"), GO, CALLER)
+    bench.git("checkout", "-q", "-b", "feature")
+    found = row(bench, identity)
+    assert found.status == "invalidated"
+    assert found.status_reason is not None
+    assert "on main" in found.status_reason
+    with pytest.raises(Refused, match="Reinstate it"):
+        restore(bench, identity)
+    bench.desk.reinstate(ReinstateParams(id=identity, reason="x is back"), GO, CALLER)
+    assert status(bench, identity) == "active"
+    with pytest.raises(Refused, match="nothing to reinstate"):
+        bench.desk.reinstate(ReinstateParams(id=identity, reason="again"), GO, CALLER)
+
+
+def test_a_replaced_decision_names_the_live_end_of_the_chain(bench: Bench) -> None:
+    first, second, third = (bench.record(f"Version {n}", "a.py") for n in range(3))
+    bench.desk.supersede(SupersedeParams(id=first, by=second, reason="newer"), GO, CALLER)
+    bench.desk.supersede(SupersedeParams(id=second, by=third, reason="newest"), GO, CALLER)
+    detail = bench.desk.get(GetParams(ids=(first,)), GO, CALLER).decisions[0]
+    assert (detail.row.superseded_by, detail.live_end) == (second, third)
+    with pytest.raises(Refused, match="invalidated"):
+        bench.desk.supersede(SupersedeParams(id=third, by=first, reason="back"), GO, CALLER)
+
+
+def test_an_acknowledged_finding_is_quiet_until_the_next_one(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.commit({"a.py": "x = 2\n"})
+    bench.desk.acknowledge(AcknowledgeParams(ids=(identity,)), GO, CALLER)
+    assert (row(bench, identity).status, row(bench, identity).acknowledged) == ("stale", True)
+    bench.commit({"a.py": "x = 3\n"})
+    assert (row(bench, identity).status, row(bench, identity).acknowledged) == ("stale", False)
+
+
+def test_the_past_is_answered_as_it_was_believed(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    before = bench.git("rev-parse", "HEAD")
+    then = "2027-01-15T08:00:30Z"
+    bench.commit({"a.py": "x = 2\n"})
+    bench.time += 3_600
+    bench.desk.invalidate(InvalidateParams(id=identity, reason="gone"), GO, CALLER)
+    at_commit = bench.desk.as_of(AsOfParams(commit=before), GO, CALLER).decisions[0]
+    assert at_commit.status == "invalidated"
+    at_time = bench.desk.as_of(AsOfParams(time=then), GO, CALLER).decisions
+    assert [r.status for r in at_time] == ["stale"]
+    assert bench.desk.as_of(AsOfParams(time="2026-06-01"), GO, CALLER).decisions == ()
+    with pytest.raises(InvalidInput, match="either a commit or a time"):
+        bench.desk.as_of(AsOfParams(), GO, CALLER)
+    with pytest.raises(NotFound, match="no commit nosuch"):
+        bench.desk.as_of(AsOfParams(commit="nosuch"), GO, CALLER)
+
+
+def test_what_changed_since_is_shown_as_two_texts(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.commit({"a.py": "x = 2\n"})
+    found = bench.desk.diff(DiffParams(id=identity), GO, CALLER)
+    assert (found.seen, found.now, found.repo_path) == ("x = 1\n", "x = 2\n", "a.py")
+    assert "-x = 1\n+x = 2" in found.text
+
+
+def test_a_secret_is_taken_out_of_everything_and_that_is_on_record(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py", rationale="The key is hunter2.")
+    bench.desk.redact(RedactParams(id=identity, field="rationale", reason="a secret"), GO, CALLER)
+    store = bench.root / ".neuralmind" / "lsp"
+    assert all(b"hunter2" not in path.read_bytes() for path in store.iterdir())
+    verified = bench.desk.audit_verify(VerifyParams(), GO, CALLER)
+    assert (verified.valid, verified.problems) == (True, ())
+    assert verified.redacted > 0
+
+
+# -- looking ---------------------------------------------------------------------------------------------------------
+
+
+def test_commits_made_while_nothing_ran_are_seen_at_start(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.repositories.close()
+    for n in range(7):
+        bench.commit({"a.py": f"x = {n + 10}\n"})
+    bench.reopen()
+    assert status(bench, identity) == "stale"
+
+
+def test_a_scan_says_what_is_new(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.desk.scan(Nothing(), GO, CALLER)
+    commit = bench.commit({"a.py": "x = 2\n"})
+    found = bench.desk.scan(Nothing(), GO, CALLER)
+    assert (found.head, found.stale, found.active) == (commit, 1, 0)
+    assert [r.id for r in found.newly_stale] == [identity]
+    assert bench.desk.scan(Nothing(), GO, CALLER).newly_stale == ()
+
+
+def test_another_process_is_seen_and_never_overwritten(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    seen = row(bench, identity).revision
+    other = Bench(bench.root)
+    other.desk.amend(AmendParams(id=identity, set=AmendFields(title="Keep x small")), GO, CALLER)
+    assert row(bench, identity).title == "Keep x small"
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        bench.desk.amend(AmendParams(id=identity, set=AmendFields(title="Mine"), expect=seen), GO, CALLER)
+
+
+def test_a_linked_work_tree_has_a_status_of_its_own_and_the_same_store(bench: Bench, tmp_path: Path) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.git("worktree", "add", "-q", str(tmp_path / "linked"), "-b", "side")
+    side = Bench(tmp_path / "linked")
+    side.commit({"a.py": "x = 7\n"})
+    assert (status(side, identity), status(bench, identity)) == ("stale", "active")
+    assert not (tmp_path / "linked" / ".neuralmind").exists()
+    restore(side, identity)
+    assert (status(side, identity), status(bench, identity)) == ("active", "active")
+
+
+def test_an_amended_commit_is_followed_by_the_hook(bench: Bench) -> None:
+    """With the list of `post-rewrite` the confirmation is judged from the new commit on, not by the last difference."""
+    hooks.install(bench.root)
+    bench.commit({"c.py": "z = 5\n"})
+    identity = bench.record("Keep x", "a.py")
+    bench.git("commit", "-q", "--amend", "-m", "first, better said")
+    bench.commit({"a.py": "x = 2\n"})
+    bench.commit({"a.py": "x = 1\n"})
+    found = row(bench, identity)
+    assert (found.status, found.reverted) == ("stale", True)
+    bench.reopen()
+    assert status(bench, identity) == "stale"
+    assert bench.desk.audit_verify(VerifyParams(), GO, CALLER).valid
+
+
+def test_before_the_first_commit(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
+    root = tmp_path / "unborn"
+    root.mkdir()
+    bench = Bench(root)
+    bench.git("init", "-q", "-b", "main")
+    bench.write({"a.py": "x = 1\n"})
+    identity = bench.record("Keep x", "a.py")
+    assert status(bench, identity) == "active"
+    bench.commit({"a.py": "x = 1\n"}, "first")
+    assert status(bench, identity) == "active"
+    bench.commit({"a.py": "x = 2\n"})
+    assert status(bench, identity) == "stale"
+
+
+def test_without_git_saving_plays_the_part_of_a_commit_and_git_can_come_later(tmp_path: Path) -> None:
+    root = tmp_path / "plain"
+    root.mkdir()
+    bench = Bench(root)
+    bench.write({"a.py": "x = 1\n"})
+    identity = bench.record("Keep x", "a.py")
+    assert status(bench, identity) == "active"
+    bench.write({"a.py": "x = 2\n"})
+    bench.desk.poll(sure=True)
+    assert status(bench, identity) == "stale"
+    bench.write({"a.py": "x = 1\n"})
+    bench.git("init", "-q", "-b", "main")
+    bench.monotonic += 100
+    bench.commit({}, "first")
+    assert status(bench, identity) == "active"
+
+
+def test_a_git_that_refuses_makes_everything_unknown_and_nothing_active(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    deaf = Bench(bench.root, git="/nonexistent/git")
+    found = row(deaf, identity)
+    assert found.status == "unknown"
+    assert found.status_reason is not None
+    assert "nobody knows" in found.status_reason
+    with pytest.raises(GitUnavailable):
+        deaf.record("New", "a.py")
+    assert status(bench, identity) == "active"
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spelling", "meant"),
+    [("./a.py", "a.py"), ("sub/../a.py", "a.py"), ("{root}/a.py", "a.py"), ("/a.py", "a.py"), ("a.py", "a.py")],
+)
+def test_every_spelling_of_a_path_is_one_anchor(bench: Bench, spelling: str, meant: str) -> None:
+    identity = bench.record("Keep x", spelling.format(root=bench.root))
+    assert [anchor.repo_path for anchor in row(bench, identity).anchors] == [meant]
+
+
+def test_a_link_governs_what_it_points_to(bench: Bench) -> None:
+    (bench.root / "link.py").symlink_to("a.py")
+    bench.commit({})
+    assert [anchor.repo_path for anchor in row(bench, bench.record("Keep x", "link.py")).anchors] == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("anchor", "reason"),
+    [
+        ("missing.py", "names nothing"),
+        ("../outside.py", "leaves the repository"),
+        ("/etc/hostname", "outside the repository"),
+        ("ignored.log", "ignored by git"),
+        ("a.py::nosuch", "no nosuch in a.py"),
+        ("nothing/*.py", "No file matches"),
+        (".git/config", "cannot be governed"),
+        ("", "names no file"),
+        ("out.py", "leaves the repository"),
+    ],
+)
+def test_an_anchor_that_means_nothing_is_refused_and_nothing_is_written(
+    bench: Bench, anchor: str, reason: str, tmp_path: Path
+) -> None:
+    bench.write({".gitignore": "*.log\n", "ignored.log": "x"})
+    (tmp_path / "far.py").write_text("")
+    (bench.root / "out.py").symlink_to(tmp_path / "far.py")
+    with pytest.raises((InvalidInput, NotFound, Refused), match=reason):
+        bench.record("Keep x", anchor)
+    assert not (bench.root / ".neuralmind").exists()
+
+
+def test_nothing_uncommitted_is_confirmed(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.commit({"a.py": "x = 2\n"})
+    bench.write({"a.py": "x = 3\n"})
+    with pytest.raises(Refused, match="not committed"):
+        restore(bench, identity)
+    bench.git("checkout", "-q", "--", "a.py")
+    bench.git("rm", "-q", "a.py")
+    bench.git("commit", "-qm", "gone")
+    with pytest.raises(Refused, match="is gone"):
+        restore(bench, identity)
+
+
+def test_a_head_that_moved_since_the_caller_looked_is_refused(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    seen = bench.commit({"a.py": "x = 2\n"})
+    bench.commit({"a.py": "x = 3\n"})
+    with pytest.raises(Conflict, match="HEAD has moved"):
+        restore(bench, identity, head=seen)
+    restore(bench, identity, head=bench.git("rev-parse", "HEAD"))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"title": ""},
+        {"title": "x" * 1_000_000},
+        {"title": "two\nlines"},
+        {"title": "turned \u202e round"},
+        {"rationale": ""},
+        {"confidence": 1.5},
+        {"tags": ("",)},
+        {"depends_on": ("nm-aaaaaaaa",)},
+        {"files": ()},
+    ],
+)
+def test_wrong_fields_are_refused_by_name(bench: Bench, fields: dict[str, object]) -> None:
+    given = {"title": "Keep x", "rationale": "Because.", "files": ("a.py",), **fields}
+    with pytest.raises((InvalidInput, NotFound)):
+        bench.desk.record(RecordParams(**given), GO, CALLER)  # type: ignore[arg-type]
+    assert not (bench.root / ".neuralmind").exists()
+
+
+def test_lists_are_filtered_and_paged(bench: Bench) -> None:
+    ids = [bench.record(f"Number {n}", "a.py" if n % 2 else "b.py") for n in range(5)]
+    bench.commit({"a.py": "x = 2\n"})
+    stale = bench.desk.list(ListParams(status="stale"), GO, CALLER)
+    assert {r.id for r in stale.decisions} == {ids[1], ids[3]}
+    assert {r.id for r in bench.desk.list(ListParams(path="b.py"), GO, CALLER).decisions} == {ids[0], ids[2], ids[4]}
+    first = bench.desk.list(ListParams(limit=3), GO, CALLER)
+    rest = bench.desk.list(ListParams(limit=3, cursor=first.cursor), GO, CALLER)
+    assert [r.id for r in (*first.decisions, *rest.decisions)] == ids[::-1]
+    assert (first.total, rest.cursor) == (5, None)
+    with pytest.raises(InvalidInput, match="no status or view"):
+        bench.desk.list(ListParams(status="rotten"), GO, CALLER)
+
+
+def test_every_view_has_one_meaning(bench: Bench) -> None:
+    """K02: a decision that a commit doubted is in `stale`, one that nobody touched for long in `aged`."""
+    old = bench.record("Old", "b.py")
+    bench.time += 100 * 24 * 3_600
+    doubted = bench.record("Doubted", "a.py")
+    retired = bench.record("Retired", "c.py")
+    bench.desk.invalidate(InvalidateParams(id=retired, reason="gone"), GO, CALLER)
+    bench.commit({"a.py": "x = 2\n"})
+    bench.write({"b.py": "y = 2\n"})
+    views = {v.name: {r.id for r in v.decisions} for v in bench.desk.audit(AuditParams(), GO, CALLER).views}
+    assert views == {
+        "stale": {doubted},
+        "invalidated": {retired},
+        "aged": {old},
+        "orphaned": set(),
+        "at-risk": {old},
+    }
+
+
+def test_the_users_status_stays_clean(bench: Bench) -> None:
+    bench.record("Keep x", "a.py")
+    assert bench.git("status", "--porcelain") == ""
+    assert bench.git("fsck") == ""
+    assert os.listdir(bench.root / ".neuralmind") == ["lsp"]

@@ -15,7 +15,7 @@ from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.keyword import KeywordScores
 
 WORDS_WEIGHT: Final = 0.5
-BOTH_FLOOR: Final = 0.62
+BOTH_FLOOR: Final = 0.60
 """For cosine + WORDS_WEIGHT · coverage."""
 WORDS_FLOOR: Final = 0.38
 """For coverage alone, where there are no vectors to ask."""

@@ -1,8 +1,8 @@
 """Changed paths of chosen folders, gathered over a quiet moment.
 
 On Linux a watch costs kernel memory for every directory, so exactly the directories that hold indexed files are
-watched, never dependency folders below them; elsewhere the system watches a tree as a whole at no cost. When the system's limit
-is reached, `limit_reached` says so once and the caller falls back to looking now and then.
+watched, never dependency folders below them; elsewhere the system watches a tree as a whole at no cost. When the
+system's limit is reached, `limit_reached` says so and the caller falls back to looking now and then.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from nm_lsp.engine.decision_requests import Caller
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`name` has no prefix ("index.rebuild"); `method` is a method of the host, or of a part of it ("decisions.record").
+    """`name` has no prefix ("index.rebuild"); `method` is one of the host, or of a part of it ("decisions.record").
 
     `with_caller`: the method records who asked.
     """

@@ -1,8 +1,8 @@
 """Results → JSON.
 
-camelCase; a `Place` becomes `uri`, `path` and `range` beside its neighbours; a `repo_path` gets a `uri` beside it; `folder` becomes the folder's URI; an
-enum its value; a field whose default is None is left out while it is None, every other None is null. A `dict` is
-taken as JSON already and passed on unread, so a large graph costs nothing here.
+camelCase; a `Place` becomes `uri`, `path` and `range` beside its neighbours; a `repo_path` gets a `uri` beside it;
+`folder` becomes the folder's URI; an enum its value; a field whose default is None is left out while it is None, every
+other None is null. A `dict` is taken as JSON already and passed on unread, so a large graph costs nothing here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -466,4 +465,4 @@ def test_the_users_status_stays_clean(bench: Bench) -> None:
     bench.record("Keep x", "a.py")
     assert bench.git("status", "--porcelain") == ""
     assert bench.git("fsck") == ""
-    assert os.listdir(bench.root / ".neuralmind") == ["lsp"]
+    assert [path.name for path in (bench.root / ".neuralmind").iterdir()] == ["lsp"]

@@ -320,7 +320,7 @@ def test_waiting_ends_where_nobody_builds_the_index(
 ) -> None:
     monkeypatch.setenv("PYTHONHOME", "/nonexistent")
     host = opened.workspace.add_folder(project)
-    with pytest.raises(EnvironmentProblem, match="ended .* times"):
+    with pytest.raises(EnvironmentProblem, match=r"ended .* times"):
         host.wait_ready(GO)
     assert ids(host, "water") == []
 

@@ -24,7 +24,7 @@ def audit() -> None:
 @app.command()
 def verify(
     head: Annotated[
-        str | None, typer.Option("--head", metavar="HASH", help="What `audit anchor` printed earlier, or its hash alone.")
+        str | None, typer.Option("--head", metavar="HASH", help="What `audit anchor` printed, or its hash alone.")
     ] = None,
     folder: Folder = None,
     as_json: Json = False,

@@ -87,7 +87,7 @@ def find(look: Look, text: str, field: str = "id") -> DecisionId:
         raise InvalidInput(field, error.message.partition(": ")[2], hint=error.hint) from None
 
 
-# -- recording -------------------------------------------------------------------------------------------------------------
+# -- recording -----------------------------------------------------------------------------------------------------
 
 
 def record(scene: Scene, params: RecordParams) -> DecisionId:
@@ -191,7 +191,7 @@ def _value(record: DecisionRecord, name: str) -> Plain:
             return value
 
 
-# -- confirming ------------------------------------------------------------------------------------------------------------
+# -- confirming ----------------------------------------------------------------------------------------------------
 
 
 def restore(scene: Scene, params: RestoreParams) -> list[DecisionId]:
@@ -288,7 +288,7 @@ def reinstate(scene: Scene, params: ReinstateParams) -> DecisionId:
     return identity
 
 
-# -- doubting --------------------------------------------------------------------------------------------------------------
+# -- doubting ------------------------------------------------------------------------------------------------------
 
 
 def invalidate(scene: Scene, params: InvalidateParams) -> DecisionId:

@@ -168,7 +168,7 @@ def _true_case(root: Path, repo_path: str) -> str:
 
 def _names(folder: Path) -> list[str]:
     try:
-        return os.listdir(folder)
+        return [entry.name for entry in folder.iterdir()]
     except OSError:
         return []
 

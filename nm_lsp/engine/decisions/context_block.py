@@ -1,4 +1,4 @@
-"""The decisions that govern the files an answer shows: ACTIVE ones as context, all others with their status in front."""
+"""The decisions that govern the files an answer shows: ACTIVE ones as context, all others behind their status."""
 
 from __future__ import annotations
 

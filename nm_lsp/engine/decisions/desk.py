@@ -99,7 +99,7 @@ class Desk:
         self._placement: tuple[Look, Placement] | None = None
         self._shown: Look | None = None
 
-    # -- places --------------------------------------------------------------------------------------------------------
+    # -- places -----------------------------------------------------------------------------------------------------
 
     @property
     def prefix(self) -> Prefix:
@@ -116,7 +116,7 @@ class Desk:
     def _scene(self, caller: Caller) -> Scene:
         return Scene(self.tree, self.prefix, self.screen_bytes, caller)
 
-    # -- looking -------------------------------------------------------------------------------------------------------
+    # -- looking ----------------------------------------------------------------------------------------------------
 
     def poll(self, *, sure: bool = False) -> Look:
         """Look again where anything moved, and tell the faces if it did. Called every two seconds and on a nudge."""
@@ -157,7 +157,7 @@ class Desk:
             invalidated=counts["invalidated"],
         )
 
-    # -- in memory, for the screen -----------------------------------------------------------------------------------------
+    # -- in memory, for the screen ----------------------------------------------------------------------------------
 
     def marks(self, *, classified: bool = True) -> Marks:
         """The marks of the last look. The first call after a look may ask git for what the marks name.
@@ -257,7 +257,7 @@ class Desk:
     def problems(self) -> tuple[str, ...]:
         return views.problems(self.tree, self._shown or self.poll())
 
-    # -- changing ------------------------------------------------------------------------------------------------------
+    # -- changing ---------------------------------------------------------------------------------------------------
 
     def record(self, params: RecordParams, cancel: Cancellation, caller: Caller) -> RecordResult:
         cancel.check()
@@ -302,7 +302,7 @@ class Desk:
     def _rows(self, ids: Sequence[DecisionId]) -> DecisionsResult:
         return DecisionsResult(views.rows_of(self.tree, self.poll(), self.prefix, ids))
 
-    # -- reading -------------------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def _fresh(self, cancel: Cancellation) -> Look:
         """A look that tells layout from change; refused only where the store itself cannot be read."""
@@ -351,7 +351,7 @@ class Desk:
         verdicts = Judge(git, Grammars()).look(commit, held.memory)
         return Look(type(look.head)(commit, None), held, verdicts)
 
-    # -- out and in ------------------------------------------------------------------------------------------------
+    # -- out and in -------------------------------------------------------------------------------------------------
 
     def export(self, params: DecisionExportParams, cancel: Cancellation, caller: Caller) -> DecisionExportResult:
         return exchange.export(self._scene(caller), self._fresh(cancel), params, cancel)
@@ -362,7 +362,7 @@ class Desk:
         self.poll()
         return result
 
-    # -- the audit chain -----------------------------------------------------------------------------------------------------
+    # -- the audit chain --------------------------------------------------------------------------------------------
 
     def audit_verify(self, params: VerifyParams, cancel: Cancellation, caller: Caller) -> VerifyResult:
         cancel.check()

@@ -226,7 +226,7 @@ def _described(describer: Describer, rows: Iterable[tuple[DecisionId, list[Ancho
     return tuple(found.values())
 
 
-# -- without an answer of git ----------------------------------------------------------------------------------------
+# -- without an answer of git --------------------------------------------------------------------------------------
 
 
 def _unknown(
@@ -275,7 +275,7 @@ def _shown(look: _Judged, root: Path, questions: Mapping[str, Asked]) -> Iterato
         yield given, GuardedPath(given, str(root), question.names[0], rows)
 
 
-# -- places ----------------------------------------------------------------------------------------------------------
+# -- places --------------------------------------------------------------------------------------------------------
 
 
 def _store_file(home: Path) -> Path | None:

@@ -57,7 +57,7 @@ class Keeper:
     def folder_in_use(self) -> Path:
         return self._fallback if not _is_writable(self.folder) else self.folder
 
-    # -- reading -------------------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def held(self) -> Held:
         """The newest fold. A store that cannot be used leaves the last one that could be read; see `problem`."""
@@ -103,7 +103,7 @@ class Keeper:
                 self._refuse_unusable()
             return store
 
-    # -- writing -------------------------------------------------------------------------------------------------------
+    # -- writing ----------------------------------------------------------------------------------------------------
 
     def append(
         self,
@@ -146,7 +146,7 @@ class Keeper:
     def now_text(self) -> str:
         return utc_text(self.clock())
 
-    # -- opening -------------------------------------------------------------------------------------------------------
+    # -- opening ----------------------------------------------------------------------------------------------------
 
     def _open(self, *, create: bool) -> DecisionStore | None:
         if self._store is not None:
@@ -171,7 +171,7 @@ class Keeper:
             raise self.problem
 
     def recover(self, actor: str, face: str) -> Recovery:
-        """Put back the newest good backup and what the text copy holds beyond it. Raises `Refused` if nothing is lost."""
+        """Put back the newest good backup and what the text copy holds beyond it; `Refused` if nothing is lost."""
         with self._lock:
             if self._store is not None or self.lost is None:
                 raise Refused("The decision store is not lost, so there is nothing to put back.")

@@ -91,7 +91,7 @@ def _write(path: Path, text: str) -> None:
         file.write(text[:MAX_TEXT])
 
 
-# -- texts -------------------------------------------------------------------------------------------------------------
+# -- texts ---------------------------------------------------------------------------------------------------------
 
 
 def decision_page(detail: DecisionDetail, history: HistoryResult) -> str:

@@ -125,7 +125,7 @@ class Describer:
             problems=(problems,) if problems else (),
         )
 
-    # -- words -------------------------------------------------------------------------------------------------------
+    # -- words ------------------------------------------------------------------------------------------------------
 
     def sentence(self, record: DecisionRecord, verdict: Verdict) -> str | None:
         """Why the decision does not hold as it stands, in one line; None where it does and nothing is to be said."""

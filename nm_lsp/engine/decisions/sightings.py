@@ -85,7 +85,7 @@ def _symbol_text(tree: WorkTree, anchor: Anchor, row: SeenFile, screen: ScreenBy
 
 
 def stored_bytes(tree: WorkTree, row: SeenFile, screen: ScreenBytes) -> bytes | None:
-    """The seen bytes of a file as git stores them, so that they compare with blobs, whatever filters did to the disk."""
+    """The seen bytes of a file as git stores them, to compare with blobs, whatever filters did to the disk."""
     if tree.git is not None and row.fp is not None and (row.fp == row.base or row.fp in tree.git.present([row.fp])):
         return tree.git.blob(row.fp)
     data = screen(row.path)

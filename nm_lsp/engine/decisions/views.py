@@ -130,7 +130,7 @@ def timeline(tree: WorkTree, look: Look, prefix: Prefix, params: TimelineParams)
     return ListResult(tuple(describer.row(i) for i in page), len(ordered), None)
 
 
-# -- history ---------------------------------------------------------------------------------------------------------------
+# -- history -------------------------------------------------------------------------------------------------------
 
 
 def history(tree: WorkTree, look: Look, params: HistoryParams) -> HistoryResult:
@@ -236,7 +236,7 @@ def _held_at(tree: WorkTree, at: str) -> Held:
     return Held(len(past), fold_all(past))
 
 
-# -- what changed ----------------------------------------------------------------------------------------------------------
+# -- what changed --------------------------------------------------------------------------------------------------
 
 
 def diff(tree: WorkTree, look: Look, prefix: Prefix, params: DiffParams) -> DiffResult:

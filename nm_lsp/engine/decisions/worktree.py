@@ -80,7 +80,7 @@ class WorkTree:
         self._classified: Mapping[DecisionId, Verdict] | None = None
         self._code = Grammars()
 
-    # -- where -----------------------------------------------------------------------------------------------------------
+    # -- where ------------------------------------------------------------------------------------------------------
 
     @property
     def root(self) -> Path:
@@ -95,7 +95,7 @@ class WorkTree:
             return self._keeper
 
     def _discover(self) -> None:
-        """Find the repository; again where there was none or git did not answer, so that `git init` needs no restart."""
+        """Find the repository; again where there was none or git did not answer: `git init` needs no restart."""
         now = self._clock()
         if self.git is not None or (self._discovered_at is not None and now - self._discovered_at < RETRY_S):
             return
@@ -119,7 +119,7 @@ class WorkTree:
         self._judge = Judge(git, self._code, revival=self._revival)
         self._shallow = _file_stamp(place.common_dir / "shallow")
 
-    # -- looking -----------------------------------------------------------------------------------------------------------
+    # -- looking ----------------------------------------------------------------------------------------------------
 
     def look(self, *, sure: bool = False) -> Look:
         """The present look. `sure` asks git for HEAD even if no file of it changed."""
@@ -223,9 +223,11 @@ def _findings(record: DecisionRecord, verdict: Verdict, time_text: str) -> list[
                     record.id, name, finding.commit, finding.path, "stale", finding.kind.value, time_text
                 )
                 rows.append(row)
-    for move in verdict.moves:
-        if move.commit is not None:
-            rows.append(LoggedFinding(record.id, name, move.commit, move.old, "moved", move.new, time_text))
+    rows.extend(
+        LoggedFinding(record.id, name, move.commit, move.old, "moved", move.new, time_text)
+        for move in verdict.moves
+        if move.commit is not None
+    )
     return rows
 
 

@@ -84,11 +84,20 @@ class WorkTree:
 
     @property
     def root(self) -> Path:
+        if self._discovered_at is None:
+            # Whoever asks before the first look would else take the folder for the repository.
+            with self._lock:
+                self._discover()
         place = self.place
         return place.work_tree if place is not None and place.work_tree is not None else self._folder
 
     @property
     def keeper(self) -> Keeper:
+        # Without the lock where it is known: a writer asks while it holds the keeper's own lock, and a look takes the
+        # two locks the other way round.
+        known = self._keeper
+        if known is not None:
+            return known
         with self._lock:
             self._discover()
             assert self._keeper is not None

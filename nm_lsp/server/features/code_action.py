@@ -25,7 +25,7 @@ from nm_lsp.engine.decision_requests import DecisionRow, Governing, Marks
 from nm_lsp.server.features import asking, news
 from nm_lsp.server.features.hover import is_at
 from nm_lsp.server.features.markup import one_line
-from nm_lsp.server.features.places import At, arguments_for, command_name, place_of
+from nm_lsp.server.features.places import At, arguments_for, command_name, opened_place_of
 from nm_lsp.server.features.planning import AT_RISK, INVALIDATED, SOURCE, STALE
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ Action = types.Command | types.CodeAction
 
 def register(server: NmServer) -> None:
     async def code_actions(params: types.CodeActionParams) -> list[Action]:
-        at = place_of(server, params.text_document.uri)
+        at = await opened_place_of(server, params.text_document.uri)
         if at is None:
             return []
         marks = server.surface.feed.marks_of(at.root)

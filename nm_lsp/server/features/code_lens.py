@@ -13,7 +13,7 @@ from lsprotocol import types
 from nm_lsp.engine.decision_requests import DecisionRow
 from nm_lsp.graph.model import Span
 from nm_lsp.server.features import asking
-from nm_lsp.server.features.places import At, arguments_for, command_name, place_of
+from nm_lsp.server.features.places import At, arguments_for, command_name, opened_place_of
 from nm_lsp.server.features.ranges import TextRanges
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def register(server: NmServer) -> None:
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
-        at = place_of(server, params.text_document.uri)
+        at = await opened_place_of(server, params.text_document.uri)
         if at is None or not server.surface.settings_of(at.root).decisions.code_lens:
             return []
         return await server.backend.in_thread(_lenses, server, at)

@@ -13,7 +13,7 @@ from lsprotocol import types
 from nm_lsp.base.text import split_lines, to_column, without_surrogates
 from nm_lsp.base.uris import uri_of_path
 from nm_lsp.server.features.markup import one_line
-from nm_lsp.server.features.places import At, place_of
+from nm_lsp.server.features.places import At, opened_place_of, place_of
 
 if TYPE_CHECKING:
     from nm_lsp.server.connection import NmServer
@@ -24,7 +24,7 @@ _ID = re.compile(r"(?<![\w-])nm-[a-z2-7]{8}(?![\w-])")
 
 def register(server: NmServer) -> None:
     async def links(params: types.DocumentLinkParams) -> list[types.DocumentLink]:
-        at = place_of(server, params.text_document.uri)
+        at = await opened_place_of(server, params.text_document.uri)
         document = server.documents.get(params.text_document.uri)
         if at is None or document is None:
             return []

@@ -16,7 +16,7 @@ from nm_lsp.base.text import Position, to_index
 from nm_lsp.engine.decision_requests import DecisionRow, Governing, Marks
 from nm_lsp.server.features.document_link import id_at
 from nm_lsp.server.features.markup import MAX_TEXT, Markup, cut
-from nm_lsp.server.features.places import At, place_of
+from nm_lsp.server.features.places import At, opened_place_of
 from nm_lsp.server.features.planning import STALE
 from nm_lsp.server.features.ranges import TextRanges, touches
 
@@ -32,7 +32,7 @@ _ORDER = {"stale": 0, "unknown": 1, "active": 2, "invalidated": 3}
 
 def register(server: NmServer) -> None:
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        at = place_of(server, params.text_document.uri)
+        at = await opened_place_of(server, params.text_document.uri)
         if at is None or not server.surface.settings_of(at.root).decisions.hover:
             return None
         document = server.documents.get(params.text_document.uri)

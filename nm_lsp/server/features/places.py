@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,9 @@ from nm_lsp.server.roots import Root
 if TYPE_CHECKING:
     from nm_lsp.engine.decisions.desk import Desk
     from nm_lsp.server.connection import NmServer
+
+
+OPENING_GRACE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,15 @@ def place_of(server: NmServer, uri: str) -> At | None:
         return None
     host = owner[0].ready_host()
     return At(owner[0], host, owner[1]) if host is not None else None
+
+
+async def opened_place_of(server: NmServer, uri: str) -> At | None:
+    """As `place_of`, but waits a moment for a folder that is being opened: an editor asks right after its start."""
+    path = path_of_uri(uri)
+    owner = server.roots.owner(path) if path is not None else None
+    if owner is not None and not owner[0].host.done():
+        await asyncio.wait({owner[0].host}, timeout=OPENING_GRACE_S)
+    return place_of(server, uri)
 
 
 def caller_of(server: NmServer) -> Caller:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from nm_lsp.server.features.places import place_of
+from nm_lsp.server.features.places import opened_place_of
 from nm_lsp.server.features.planning import SOURCE
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def register(server: NmServer) -> None:
     """Called when the client has said that it pulls."""
 
     async def of_document(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
-        at = place_of(server, params.text_document.uri)
+        at = await opened_place_of(server, params.text_document.uri)
         items = await server.surface.feed.report(at.root, at.path) if at is not None else ()
         result_id = _result_id(items)
         if params.previous_result_id == result_id:

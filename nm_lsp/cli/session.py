@@ -59,9 +59,15 @@ class Session:
 
 @contextmanager
 def session(
-    folder: Path | None, output: Output, *, ready: bool = True, vectors: bool = False, quiet: bool = False
+    folder: Path | None,
+    output: Output,
+    *,
+    ready: bool = True,
+    vectors: bool = False,
+    quiet: bool = False,
+    question: str | None = None,
 ) -> Iterator[Session]:
-    """Open `folder`. `ready` waits for symbols, keyword search and graph, `vectors` for all vectors too; `quiet` drops
+    """Open `folder`. `question` is what will be asked, so that the model is loaded meanwhile. `ready` waits for symbols, keyword search and graph, `vectors` for all vectors too; `quiet` drops
     notices, for commands that report the same things themselves. Raises what the engine raises."""
     root = workspace_folder(folder, output)
     bar = ProgressBar(shown=False if output.as_json else None)
@@ -84,6 +90,8 @@ def session(
         workspace = Workspace(settings, listen)
         try:
             opened = Session(workspace.add_folder(root), root, output, cancel, bar)
+            if question is not None:
+                opened.host.prewarm(question)
             if ready or vectors:
                 opened.wait(vectors=vectors)
             yield opened

@@ -236,6 +236,10 @@ class Host:
             self._said.add(code)
             self._listener(Notice("warning", message, str(self.folder), hint))
 
+    def prewarm(self, question: str) -> None:
+        """Load the model and embed `question` in the background, for a caller that is about to ask it."""
+        threading.Thread(target=self._embedder.embed, args=(question.strip(),), name="nm-prewarm", daemon=True).start()
+
     def give_up(self, reason: str) -> None:
         """The child is gone for good: what is indexed still answers."""
         self._state.give_up(reason)
@@ -313,7 +317,7 @@ class Host:
         """The text on the screen, or None where the file is not open."""
         return self._overlay.text(path)
 
-    # -- decisions -----------------------------------------------------------------------------------------------------
+    # -- decisions --------------------------------------------------------------------------------------------------
 
     @property
     def repository_root(self) -> Path:

@@ -58,6 +58,9 @@ class FakeHost:
     answers: dict[str, object]
     asked: list[tuple[str, object]] = field(default_factory=list)
 
+    def prewarm(self, question: str) -> None:
+        """The model of a fake is always warm; only the wait is of interest."""
+
     def wait_ready(self, cancel: Cancellation, *, vectors: bool = False) -> None:
         self.asked.append(("wait_ready", vectors))
         self.listener(r.IndexProgress("/somewhere", r.Phase.KEYWORD, 50, "parsing"))

@@ -39,7 +39,7 @@ def query(
 
         found = ask(folder, {name: value for name, value in asked.items() if value}, output)
     else:
-        with session(folder, output) as opened:
+        with session(folder, output, question=params.query) as opened:
             result = opened.host.query(params, opened.cancel)
             if not opened.emit(result) and result.hits:
                 _print(opened, result)

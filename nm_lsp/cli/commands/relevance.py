@@ -24,7 +24,7 @@ def relevance(
     """Show every score and factor behind a question's ranking."""
     output = Output(as_json=as_json, verbose=verbose)
     params = decode(RelevanceParams, {"query": " ".join(question), "limit": limit})
-    with session(folder, output) as opened:
+    with session(folder, output, question=params.query) as opened:
         result = opened.host.relevance(params, opened.cancel)
         if not opened.emit(result):
             output.table(HEADINGS, [_row(node) for node in result.nodes], right=(0, 1, 2, 3))

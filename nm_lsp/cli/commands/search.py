@@ -32,7 +32,7 @@ def search(
     """Find symbols, best first: by name, signature, documentation and body."""
     output = Output(as_json=as_json, verbose=verbose)
     params = decode(SearchParams, {"query": " ".join(question), "limit": limit, "kinds": kinds, "path": path})
-    with session(folder, output) as opened:
+    with session(folder, output, question=params.query) as opened:
         result = opened.host.search(params, opened.cancel)
         if not opened.emit(result):
             print_hits(output, result.hits)

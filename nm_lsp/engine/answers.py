@@ -83,6 +83,7 @@ def ranked(
         vector_leg=_vector_leg(view),
         rrf_k=view.settings.search.rrf_k,
         use_keyword=view.use_keyword,
+        vectors_complete=Missing.VECTORS not in view.missing,
         cancel=cancel,
     )
     candidates = result.candidates

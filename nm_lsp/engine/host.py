@@ -28,6 +28,7 @@ from nm_lsp.engine.decisions.worktree import WorkTree
 from nm_lsp.engine.documents import Document
 from nm_lsp.engine.memory.desk import MemoryDesk
 from nm_lsp.engine.memory.keeper import MemoryKeepers
+from nm_lsp.engine.memory.watching import watch_for_memory
 from nm_lsp.engine.overlay import Overlay
 from nm_lsp.engine.progress import BuildState
 from nm_lsp.engine.query_embedding import QueryEmbedder, model_problems
@@ -291,6 +292,10 @@ class Host:
     def files_renamed(self, renames: Mapping[str, str]) -> None:
         """The editor moved files or folders: old → new path."""
         self.memory.renamed(renames)
+
+    def watch_files(self) -> Callable[[], None]:
+        """Learn from what any program writes to indexed files, until what is returned is called."""
+        return watch_for_memory(self.folder, self._indexed, self.memory.files_changed)
 
     def tell_events(self) -> None:
         """Have the listener told what happens in this repository's brains, in all processes, from now on."""

@@ -26,6 +26,7 @@ from nm_lsp.engine.settings import SettingProblem, Settings, resolve_settings
 if TYPE_CHECKING:
     from nm_lsp.engine.decisions.desk import Desk
     from nm_lsp.engine.decisions.outlines import Outlines
+    from nm_lsp.engine.memory.desk import MemoryDesk
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,9 @@ class HostPort(Protocol):
 
     @property
     def decisions(self) -> Desk: ...
+
+    @property
+    def memory(self) -> MemoryDesk: ...
 
     @property
     def outlines(self) -> Outlines: ...

@@ -54,7 +54,8 @@ def memory_page(namespace: str, pairs: Sequence[LearnedPair], steps: Sequence[Le
         ordered = sorted(steps, key=lambda step: (-round(step.count), step.a, step.b))
         lines += [f"| {round(step.count)} | {_code(step.a)} | {_code(step.b)} |" for step in ordered[:N_STEPS]]
     n_lasting = sum(pair.lasting for pair in pairs)
-    lines += ["", "## In all", "", f"{len(pairs)} pairs, {n_lasting} of them lasting; {len(steps)} transitions.", ""]
+    in_all = f"Pairs: {len(pairs)}, of them lasting: {n_lasting}. Transitions taken more than once: {len(steps)}."
+    lines += ["", "## In all", "", in_all, ""]
     return "\n".join(lines)
 
 

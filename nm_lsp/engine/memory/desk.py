@@ -54,6 +54,8 @@ from nm_lsp.storage.synapses import SynapseStore
 from nm_lsp.synapses.rules import read_factors
 
 MAX_LIMIT: Final = 100
+SHOWN_FROM: Final = 0.10
+"""Weaker associations are not worth a line in a hover."""
 MAX_PROBED: Final = 1_000
 SAVINGS_FORMULA: Final = (
     "saved = tokens_of_files - tokens_given; tokens_of_files sums, per question, the whole files behind its hits at "
@@ -98,7 +100,7 @@ class MemoryDesk:
             folder, self._where, lambda: corpus() if ready() else None, keepers.clock, self._publish, woken
         )
 
-    # -- what the host tells, O(1) ------------------------------------------------------------------------------------
+    # -- what the host tells, O(1) ----------------------------------------------------------------------------------
 
     def document_opened(self, path: str) -> None:
         if self._enabled():
@@ -127,7 +129,7 @@ class MemoryDesk:
         if not self._enabled():
             return
         self.learner.asked(hits)
-        if tokens is not None:
+        if tokens is not None and files:
             characters = sum(self._size(path) for path in files)
             counts = {"queries": 1, "tokens_given": tokens, "tokens_of_files": characters // 4}
             self.keeper.count(counts)
@@ -149,7 +151,7 @@ class MemoryDesk:
         stamp = self._corpus().stamp(path)
         return stamp.size if stamp is not None else 0
 
-    # -- the workspace's thread ---------------------------------------------------------------------------------------
+    # -- the workspace's thread -------------------------------------------------------------------------------------
 
     def tick(self) -> None:
         """Learn what is due."""
@@ -179,11 +181,32 @@ class MemoryDesk:
             namespace = self._where.standpoint().namespace
             self._page.write_if_due(keeper.memory(), namespace, self._clock(), at_end=at_end)
 
-    # -- for the other brain ------------------------------------------------------------------------------------------
+    # -- for the other brain ----------------------------------------------------------------------------------------
 
     @property
     def keeper(self) -> MemoryKeeper:
         return self._where.keeper
+
+    def associations(self, path: str, line: int, limit: int = 5) -> list[tuple[str, float]]:
+        """What was learned to go with the symbol at a line of an indexed file: (node id, weight), strongest first."""
+        if not self._enabled():
+            return []
+        corpus = self._corpus()
+        file = corpus.file_numbers.get(path)
+        if file is None:
+            return []
+        around = [doc for doc in corpus.file_docs(file) if _covers(corpus, doc, line)]
+        node = corpus.id(around[-1]) if around else path
+        rows = inspecting.learned_neighbors(
+            self.keeper.memory(), self.namespace, self._where.prefix.text, node, self._clock()
+        )
+        known = [row for row in rows if row.weight >= SHOWN_FROM and corpus.find(row.id) is not None]
+        return [(row.id, row.weight) for row in sorted(known, key=lambda row: (-row.weight, row.id))[:limit]]
+
+    @property
+    def namespace(self) -> str:
+        """Where what happens now is learned."""
+        return self._where.standpoint().namespace
 
     def recall(self) -> Recall | None:
         """What questions may recall now; None where nothing was learned, or learning is switched off."""
@@ -209,7 +232,7 @@ class MemoryDesk:
             found.append(Problem("not-learning", text, "`nm-lsp index` shows what is wrong with the index."))
         return tuple(found)
 
-    # -- use cases ----------------------------------------------------------------------------------------------------
+    # -- use cases --------------------------------------------------------------------------------------------------
 
     def neighbors(self, params: NeighborsParams, cancel: Cancellation, _: Caller) -> NeighborsResult:
         """What goes with a symbol: learned, and (weaker) by imports and calls."""
@@ -382,7 +405,7 @@ class MemoryDesk:
             return DecayResult(settled.n_edges + gone.n_edges, settled.n_transitions + gone.n_transitions)
         return DecayResult(settled.n_edges, settled.n_transitions)
 
-    # -- inside -------------------------------------------------------------------------------------------------------
+    # -- inside -----------------------------------------------------------------------------------------------------
 
     def _node(self, corpus: Corpus, symbol: str) -> str:
         """The node that `symbol` means. Raises `NotFound`, and `InvalidInput` for a name that several have."""
@@ -428,6 +451,11 @@ class MemoryDesk:
         keeper = self._where.tree.keeper
         actor = inspecting.actor_of(self._where.git)
         keeper.append(lambda _held: (), acts=[Act(actor, caller.face, action, subject, None, after)])
+
+
+def _covers(corpus: Corpus, doc: int, line: int) -> bool:
+    span = corpus.node(doc).span
+    return span.start_line <= line <= span.end_line
 
 
 def place_of(corpus: Corpus, doc: int) -> Place:

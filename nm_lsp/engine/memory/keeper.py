@@ -51,7 +51,7 @@ class MemoryKeeper:
         self._thread: threading.Thread | None = None
         self._threaded = threaded
 
-    # -- reading ------------------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def memory(self) -> StoredMemory | None:
         """What is stored; None where nothing is, or the store cannot be read (see `problem`)."""
@@ -82,7 +82,7 @@ class MemoryKeeper:
             self.set_aside = self._store.set_aside or self.set_aside
             return self._store
 
-    # -- writing ------------------------------------------------------------------------------------------------------
+    # -- writing ----------------------------------------------------------------------------------------------------
 
     def submit(self, write: Write) -> None:
         """Have `write` done soon, in the order handed in. A full queue loses its oldest, which is counted."""

@@ -93,7 +93,7 @@ class Learner:
         self._lifts: dict[Pair, None] = {}
         self.refused: dict[str, int] = {}
 
-    # -- notes, from any thread ---------------------------------------------------------------------------------------
+    # -- notes, from any thread -------------------------------------------------------------------------------------
 
     def renamed(self, renames: Mapping[str, str]) -> None:
         """The editor moved files or folders, folder-relative."""
@@ -111,7 +111,7 @@ class Learner:
     def n_pending(self) -> int:
         return len(self._pending)
 
-    # -- the thread that learns ---------------------------------------------------------------------------------------
+    # -- the thread that learns -------------------------------------------------------------------------------------
 
     def tick(self, *, all_of_it: bool = False) -> None:
         """Do what is due. `all_of_it`: close the open batch in any case, for the end of a session."""
@@ -191,7 +191,7 @@ class Learner:
         file = corpus.file_numbers.get(path) if corpus is not None else None
         return corpus is not None and file is not None and corpus.file_is_generated(file)
 
-    # -- teaching -----------------------------------------------------------------------------------------------------
+    # -- teaching ---------------------------------------------------------------------------------------------------
 
     def _teach_pending(self) -> None:
         while len(self._pending) > MAX_PENDING:
@@ -299,7 +299,7 @@ class Learner:
             latest = recent.latest(self._clock(), 1) if recent is not None else []
         return latest[0].symbol if latest else None
 
-    # -- HEAD ---------------------------------------------------------------------------------------------------------
+    # -- HEAD -------------------------------------------------------------------------------------------------------
 
     def _look_at_head(self, now: float) -> None:
         standpoint = self._where.standpoint()
@@ -368,7 +368,7 @@ class Learner:
         for namespace in news.merged:
             self._where.keeper.submit(_Join(namespace, now))
 
-    # -- now and then -------------------------------------------------------------------------------------------------
+    # -- now and then -----------------------------------------------------------------------------------------------
 
     def _housekeeping(self, now: float) -> None:
         keeper = self._where.keeper

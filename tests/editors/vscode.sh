@@ -29,3 +29,70 @@ if [ ! -e "$cache/cs/built" ]; then
     touch "$cache/cs/built"
 fi
 [ "$server" != --setup ] || exit 0
+
+[ -x "$server" ] || { echo "no server at $server: name it as the second argument" >&2; exit 1; }
+command -v chromium >/dev/null || { echo "install chromium first" >&2; exit 1; }
+
+run=$(mktemp -d "$cache/run.XXXXXX")
+trap 'kill "$code_server" 2>/dev/null || true; rm -rf "$run"' EXIT
+code_server=
+
+cd "$root/editors/vscode"
+[ -d node_modules ] || npm ci
+npm run package
+mv nm-lsp.vsix "$run/nm-lsp.vsix"
+size=$(stat -c %s "$run/nm-lsp.vsix")
+[ "$size" -le 1048576 ] || { echo "the extension has $size bytes, more than 1 MB" >&2; exit 1; }
+
+# Another extension that owns the names of the server's own commands, as NeuralMind's does.
+mkdir -p "$run/other"
+cd "$run/other"
+cat >package.json <<'JSON'
+{"name": "other", "publisher": "other", "version": "1.0.0", "engines": {"vscode": "^1.91.0"}, "main": "./main.js", "activationEvents": ["*"],
+ "contributes": {"commands": [{"command": "neuralmind.query", "title": "Other: Query"}]}}
+JSON
+cat >main.js <<'JS'
+exports.activate = (context) => {
+  const vscode = require("vscode");
+  for (const name of ["query", "search", "status", "decisions.record", "decisions.restore", "decisions.ask"]) {
+    context.subscriptions.push(vscode.commands.registerCommand(`neuralmind.${name}`, () => vscode.window.showInformationMessage("the other extension")));
+  }
+};
+JS
+npx --yes @vscode/vsce@3.9.2 package --no-dependencies --allow-missing-repository --skip-license --out "$run/other.vsix" >/dev/null
+
+# A workspace with a space and letters beyond ASCII in its path, and a decision in it.
+work="$run/Größe mit Raum/shop"
+mkdir -p "$work"
+cp -r "$root/tests/editors/shop/." "$work"
+cd "$work"
+git init -q -b main
+git config user.name "Ann Example"
+git config user.email ann@example.org
+git add .
+git commit -q -m "a shop"
+export XDG_CACHE_HOME=$run/cache XDG_STATE_HOME=$run/state XDG_CONFIG_HOME=$run/config XDG_DATA_HOME=$run/data
+"$server" decisions record --title "Amounts are whole cents" --rationale "Floating point lost a cent on 3 of 41,000 invoices in 2023." \
+    --alternative "decimal: three times slower in the nightly run" billing/money.py::round_amount
+
+mkdir -p "$run/ud/User" "$run/ud/Machine"
+# Where a program lies is a setting of the machine, as in every remote window.
+echo "{\"nmLsp.server.path\": \"$server\"}" >"$run/ud/Machine/settings.json"
+cat >"$run/ud/User/settings.json" <<JSON
+{"workbench.startupEditor": "none", "workbench.colorTheme": "Default Light Modern", "editor.minimap.enabled": false,
+ "chat.disableAIFeatures": true, "workbench.secondarySideBar.defaultVisibility": "hidden", "window.commandCenter": false, "git.openRepositoryInParentFolders": "never"}
+JSON
+entry=$cache/cs/node_modules/code-server/out/node/entry.js
+places=(--user-data-dir "$run/ud" --extensions-dir "$run/ext")
+node "$entry" "${places[@]}" --install-extension "$run/nm-lsp.vsix" --install-extension "$run/other.vsix"
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+node "$entry" --auth none --bind-addr "127.0.0.1:$port" "${places[@]}" --disable-telemetry --disable-update-check --disable-workspace-trust \
+    --disable-getting-started-override "$work" >"$run/code-server.log" 2>&1 &
+code_server=$!
+for _ in $(seq 150); do curl -sf -o /dev/null "http://127.0.0.1:$port/healthz" && break; sleep 0.2; done
+
+# Playwright is in the cache; Node resolves imports from the place of the script.
+cp "$root/tests/editors/vscode.mjs" "$cache/cs/vscode.mjs"
+mkdir -p "$cache/shots"
+node "$cache/cs/vscode.mjs" "http://127.0.0.1:$port" "$work" "$cache/shots" || { cp -r "$run/ud/logs" "$cache/logs" 2>/dev/null; exit 1; }
+echo "screenshots: $cache/shots"

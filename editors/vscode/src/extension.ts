@@ -10,7 +10,7 @@ import { Acts, type Chosen } from "./ui/acts";
 import { Api } from "./ui/api";
 import { Asking, openPlace } from "./ui/asking";
 import { DecisionsView } from "./ui/decisionsView";
-import { chooseFolder, diskFolders, folderOf } from "./ui/folders";
+import { anchorUri, chooseFolder, diskFolders } from "./ui/folders";
 import { installHooks } from "./ui/hooks";
 import { MemoryView } from "./ui/memoryView";
 import { Pages } from "./ui/pages";
@@ -110,13 +110,12 @@ async function openTarget(target: Target, acts: Acts): Promise<void> {
 }
 
 async function openAnchor(node: AnchorNode): Promise<void> {
-  const folder = folderOf(node.folder);
-  if (!folder || node.path === null) {
+  const uri = anchorUri(node.anchor);
+  if (!uri) {
     return;
   }
-  const uri = vscode.Uri.joinPath(folder.uri, node.path);
-  if (/[*?[]/.test(node.path)) {
-    await vscode.commands.executeCommand("workbench.action.quickOpen", node.path.split(/[*?[]/)[0]);
+  if (node.anchor.kind === "glob") {
+    await vscode.commands.executeCommand("workbench.action.quickOpen", node.anchor.repoPath.split(/[*?[{]/)[0]);
     return;
   }
   const isFolder = await vscode.workspace.fs.stat(uri).then((stat) => (stat.type & vscode.FileType.Directory) !== 0, () => false);

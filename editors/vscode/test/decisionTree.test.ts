@@ -49,15 +49,13 @@ describe("the Decisions view", () => {
 
 describe("where an anchor is now", () => {
   it.each([
-    [anchor("a.py"), "a.py"],
+    [anchor("a.py"), "/repo/a.py"],
     [anchor("a.py", { state: "gone" }), null],
-    [anchor("a.py", { movedTo: "lib/b.py" }), "lib/b.py"],
-    [anchor("a.py", { movedTo: "lib/b.py::pay", symbol: "pay" }), "lib/b.py"],
-    [anchor("a.py", { repoPath: "pkg/a.py", movedTo: "pkg/lib/b.py" }), "lib/b.py"],
-    [anchor("a.py", { repoPath: "pkg/a.py", movedTo: "other/b.py" }), null],
-    [anchor("x", { repoPath: "top.py", path: null }), null],
+    [anchor("a.py", { movedTo: "lib/b.py" }), "/repo/lib/b.py"],
+    [anchor("a.py", { movedTo: "lib/b.py::pay", symbol: "pay" }), "/repo/lib/b.py"],
+    [anchor("pkg/a.py", { path: "a.py", movedTo: "other/b.py" }), "/repo/other/b.py"],
   ])("%#", (given, expected) => {
-    expect(anchorPath(given)).toBe(expected);
+    expect(anchorPath(given, `/repo/${given.repoPath}`)).toBe(expected);
   });
 });
 

@@ -46,10 +46,10 @@ it("explains hits with their reasons", () => {
 
 it("shows a decision with its reason, and links what is there", () => {
   const detail = {
-    row: row("nm-aaaaaaaa", { status: "invalidated", supersededBy: "nm-bbbbbbbb" }), rationale: "Cents are lost.", alternatives: ["float"], dependsOn: [], evidence: [],
+    ...row("nm-aaaaaaaa", { status: "invalidated", supersededBy: "nm-bbbbbbbb" }), rationale: "Cents are lost.", alternatives: ["float"], dependsOn: [], evidence: [],
     recordedBy: "Ann <a@b>", confirmedAt: "2026-02-03T00:00:00Z", confirmations: 2, invalidatedReason: "It was wrong", liveEnd: null, problems: [],
   };
-  const page = decisionPage(detail, (path) => `file:///w/${path}`);
+  const page = decisionPage(detail, (anchor) => anchor.uri);
   expect(linked(page)).toEqual(["src/pay.py", "nm-bbbbbbbb"]);
   expect(page.text).toMatch(/Invalidated because: It was wrong[^]*Cents are lost\.[^]*- float[^]*confirmed 2 times, last on 2026-02-03/);
 });

@@ -1,7 +1,7 @@
 import type { AnchorRow, DecisionRow } from "../src/logic/wire";
 
 export function anchor(path: string, more: Partial<AnchorRow> = {}): AnchorRow {
-  return { kind: "file", repoPath: path, path, symbol: null, state: "holds", movedTo: null, ...more };
+  return { kind: "file", repoPath: path, uri: `file:///repo/${path}`, path, symbol: null, state: "holds", movedTo: null, ...more };
 }
 
 export function row(id: string, more: Partial<DecisionRow> = {}): DecisionRow {

@@ -10,7 +10,7 @@ export type Node = FolderNode | GroupNode | DecisionNode | AnchorNode | NoteNode
 export interface FolderNode { kind: "folder"; key: string; label: string; folder: string; children: Node[] }
 export interface GroupNode { kind: "group"; key: string; status: Status; label: string; description: string; children: DecisionNode[] }
 export interface DecisionNode { kind: "decision"; key: string; folder: string; row: DecisionRow; label: string; description: string; children: AnchorNode[] }
-export interface AnchorNode { kind: "anchor"; key: string; folder: string; anchor: AnchorRow; path: string | null; label: string; description: string }
+export interface AnchorNode { kind: "anchor"; key: string; folder: string; anchor: AnchorRow; label: string; description: string }
 export interface NoteNode { kind: "note"; key: string; label: string }
 
 const ORDER: readonly Status[] = ["stale", "unknown", "active", "invalidated"];
@@ -53,18 +53,21 @@ export function anchorText(anchor: AnchorRow): string {
   return anchor.movedTo ?? `${anchor.path ?? anchor.repoPath}${anchor.symbol ? `::${anchor.symbol}` : ""}`;
 }
 
-/** The folder-relative file of an anchor as it is now; null where it is gone or outside the folder. */
-export function anchorPath(anchor: AnchorRow): string | null {
-  if (anchor.state === "gone" || anchor.path === null) {
+/** What became of an anchor, in a word; "" where it is as it was. */
+export function stateWord(state: AnchorRow["state"]): string {
+  const words: Record<AnchorRow["state"], string> = { holds: "", moved: t("moved"), doubted: t("changed"), gone: t("removed"), unknown: t("unknown") };
+  return words[state];
+}
+
+/** The path in `uri` of where an anchor is now; null where it is gone. A moved one lies below the same repository. */
+export function anchorPath(anchor: AnchorRow, uriPath: string): string | null {
+  if (anchor.state === "gone") {
     return null;
   }
   if (anchor.movedTo === null) {
-    return anchor.path;
+    return uriPath;
   }
-  // `movedTo` is spelled from the repository's top; what the folder's path lacks of `repoPath` comes off here too.
-  const above = anchor.repoPath.endsWith(anchor.path) ? anchor.repoPath.slice(0, anchor.repoPath.length - anchor.path.length) : "";
-  const moved = anchor.movedTo.split("::")[0];
-  return moved.startsWith(above) ? moved.slice(above.length) : null;
+  return uriPath.endsWith(anchor.repoPath) ? uriPath.slice(0, uriPath.length - anchor.repoPath.length) + anchor.movedTo.split("::")[0] : null;
 }
 
 /** Context value of a row, from which the manifest picks the inline buttons. */
@@ -90,7 +93,7 @@ function branch(folder: FolderDecisions): Node[] {
 function decisionNode(folder: string, row: DecisionRow): DecisionNode {
   const children = row.anchors.map((anchor): AnchorNode => {
     const label = anchor.symbol ? `${anchor.symbol}` : (anchorText(anchor).split("/").filter(Boolean).pop() ?? anchor.repoPath);
-    return { kind: "anchor", key: `${folder}#${row.id}#${anchorText(anchor)}`, folder, anchor, path: anchorPath(anchor), label, description: anchorDescription(anchor) };
+    return { kind: "anchor", key: `${folder}#${row.id}#${anchorText(anchor)}`, folder, anchor, label, description: anchorDescription(anchor) };
   });
   return { kind: "decision", key: `${folder}#${row.id}`, folder, row, label: oneLine(row.title), description: decisionDescription(row), children };
 }
@@ -104,8 +107,7 @@ function decisionDescription(row: DecisionRow): string {
 }
 
 function anchorDescription(anchor: AnchorRow): string {
-  const states: Record<AnchorRow["state"], string> = { holds: "", moved: t("moved"), doubted: t("changed"), gone: t("removed"), unknown: t("unknown") };
-  return [anchor.symbol ? (anchor.path ?? anchor.repoPath) : folderOf(anchorText(anchor)), states[anchor.state]].filter((part) => part !== "").join(" · ");
+  return [anchor.symbol ? (anchor.path ?? anchor.repoPath) : folderOf(anchorText(anchor)), stateWord(anchor.state)].filter((part) => part !== "").join(" · ");
 }
 
 function folderOf(path: string): string {

@@ -1,8 +1,8 @@
 /** Readable pages of plain Markdown with places to go to. Each link is a span of the text. */
 
 import { t } from "@vscode/l10n";
-import { anchorText, oneLine, statusWord } from "./decisionTree";
-import type { DecisionDetail, DecisionRow, ExplainResult, HistoryResult, Hit, Missing, QueryResult, Range } from "./wire";
+import { anchorText, oneLine, stateWord, statusWord } from "./decisionTree";
+import type { AnchorRow, DecisionDetail, DecisionRow, ExplainResult, HistoryResult, Hit, Missing, QueryResult, Range } from "./wire";
 
 export type Target = { kind: "place"; uri: string; range: Range } | { kind: "decision"; id: string };
 export interface Link { line: number; start: number; end: number; target: Target }
@@ -99,8 +99,8 @@ export function explainPage(result: ExplainResult): Page {
 }
 
 /** Everything about one decision. */
-export function decisionPage(detail: DecisionDetail, placeOf: (path: string) => string | undefined): Page {
-  const { row } = detail;
+export function decisionPage(detail: DecisionDetail, placeOf: (anchor: AnchorRow) => string | undefined): Page {
+  const row = detail;
   const writer = new Writer();
   writer.line(`# ${oneLine(row.title)}`);
   writer.line();
@@ -122,9 +122,8 @@ export function decisionPage(detail: DecisionDetail, placeOf: (path: string) => 
   writer.line(`## ${t("What it governs")}`);
   writer.line();
   for (const anchor of row.anchors) {
-    const path = (anchor.movedTo ?? anchor.path ?? "").split("::")[0];
-    const uri = path && anchor.state !== "gone" ? placeOf(path) : undefined;
-    const state = anchor.state === "holds" ? "" : `  (${anchor.state})`;
+    const uri = placeOf(anchor);
+    const state = anchor.state === "holds" ? "" : `  (${stateWord(anchor.state)})`;
     writer.line("- ", uri ? [anchorText(anchor), { kind: "place", uri, range: TOP }] : anchorText(anchor), state);
   }
   section(writer, t("Evidence"), detail.evidence);

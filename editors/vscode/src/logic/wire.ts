@@ -59,6 +59,8 @@ export interface ExplainResult {
 export interface AnchorRow {
   kind: string;
   repoPath: string;
+  /** Where it was recorded. */
+  uri: string;
   path: string | null;
   symbol: string | null;
   state: "holds" | "moved" | "doubted" | "gone" | "unknown";
@@ -85,8 +87,8 @@ export interface DecisionRow {
   recordedAt: string;
 }
 
-export interface DecisionDetail {
-  row: DecisionRow;
+/** The whole record: the fields of the row and these beside them. */
+export interface DecisionDetail extends DecisionRow {
   rationale: string;
   alternatives: string[];
   dependsOn: string[];
@@ -122,6 +124,7 @@ export interface HistoryResult { id: string; title: string; rows: HistoryRow[] }
 export interface DiffResult {
   id: string;
   repoPath: string;
+  uri: string;
   path: string | null;
   commit: string | null;
   seenCommit: string | null;

@@ -2,13 +2,13 @@
 
 import { t } from "@vscode/l10n";
 import * as vscode from "vscode";
-import { anchorPath, anchorText, oneLine, statusWord } from "../logic/decisionTree";
+import { anchorText, oneLine, statusWord } from "../logic/decisionTree";
 import { COMMAND_PREFIX } from "../logic/names";
 import { decisionPage, governingPage, historyPage } from "../logic/page";
 import { alternativesOf, spokenAnchor } from "../logic/texts";
 import type { DecisionDetail, DecisionResult, DecisionRow, DecisionsResult, DiffResult, HistoryResult, ListResult, RecordResult, Status } from "../logic/wire";
 import type { Api } from "./api";
-import { diskFolders, folderOf } from "./folders";
+import { anchorUri, diskFolders } from "./folders";
 import { ask } from "./guided";
 import type { Pages } from "./pages";
 import type { Server } from "./server";
@@ -71,7 +71,7 @@ export class Acts {
   }
 
   private async told(result: RecordResult, folder: string): Promise<void> {
-    const { row } = result.decision;
+    const row = result.decision;
     const show = t("Show");
     const near = result.similar[0];
     const text = near
@@ -136,7 +136,7 @@ export class Acts {
     await this.api.attempt(async () => {
       const result = await this.api.call<DecisionResult>("decisions.reinstate", { id: chosen.id, reason: answers[0], expect: this.expectation(chosen) }, chosen.folder);
       this.didActEmitter.fire();
-      brief(t("“{0}” holds again.", oneLine(result.decision.row.title, 80)));
+      brief(t("“{0}” holds again.", oneLine(result.decision.title, 80)));
     });
   }
 
@@ -174,9 +174,9 @@ export class Acts {
       return;
     }
     await this.api.attempt(async () => {
-      const result = await this.api.call<DecisionResult>("decisions.amend", { id: chosen.id, set, expect: chosen.revision ?? detail.row.revision }, chosen.folder);
+      const result = await this.api.call<DecisionResult>("decisions.amend", { id: chosen.id, set, expect: chosen.revision ?? detail.revision }, chosen.folder);
       this.didActEmitter.fire();
-      brief(t("Amended “{0}”. What it said before is in its history.", oneLine(result.decision.row.title, 80)));
+      brief(t("Amended “{0}”. What it said before is in its history.", oneLine(result.decision.title, 80)));
     });
   }
 
@@ -187,9 +187,8 @@ export class Acts {
     if (chosen) {
       await this.api.attempt(async () => {
         const detail = await this.detail(chosen);
-        const folder = folderOf(chosen.folder) ?? diskFolders()[0];
-        const page = decisionPage(detail, (path) => vscode.Uri.joinPath(folder.uri, path).toString());
-        await this.pages.show(`${oneLine(detail.row.title, 60)}.md`, `${detail.row.id} ${chosen.folder}`, page);
+        const page = decisionPage(detail, (anchor) => anchorUri(anchor)?.toString());
+        await this.pages.show(`${oneLine(detail.title, 60)}.md`, `${detail.id} ${chosen.folder}`, page);
       });
     }
   }
@@ -223,7 +222,6 @@ export class Acts {
     }
     await this.api.attempt(async () => {
       const diff = await this.api.call<DiffResult>("decisions.diff", { id: chosen.id }, chosen.folder);
-      const folder = folderOf(chosen.folder) ?? diskFolders()[0];
       const name = diff.repoPath.split("/").pop() ?? diff.repoPath;
       if (diff.seen === null && diff.now === null) {
         const text = diff.text || t("There is nothing to compare: the texts are not in this clone.");
@@ -231,16 +229,16 @@ export class Acts {
         return;
       }
       const seen = this.pages.uri(name, `${chosen.id} seen`, { text: diff.seen ?? "", links: [] });
-      const now = await this.present(diff, folder, chosen.id, name);
+      const now = await this.present(diff, chosen.id, name);
       const at = diff.seenCommit ? t("confirmed at {0}", diff.seenCommit.slice(0, 8)) : t("as confirmed");
       await vscode.commands.executeCommand("vscode.diff", seen, now, t("{0}: {1} ↔ now", name, at), { preview: true });
     });
   }
 
   /** The file itself where it is there, so that it can be edited in the diff. */
-  private async present(diff: DiffResult, folder: vscode.WorkspaceFolder, id: string, name: string): Promise<vscode.Uri> {
-    if (diff.path !== null && diff.now !== null) {
-      const file = vscode.Uri.joinPath(folder.uri, diff.path);
+  private async present(diff: DiffResult, id: string, name: string): Promise<vscode.Uri> {
+    if (diff.now !== null) {
+      const file = vscode.Uri.parse(diff.uri);
       const there = await vscode.workspace.fs.stat(file).then(() => true, () => false);
       if (there) {
         return file;
@@ -291,7 +289,7 @@ export class Acts {
   }
 
   private async rowOf(chosen: Chosen): Promise<DecisionRow | undefined> {
-    return (await this.api.attempt(() => this.detail(chosen)))?.row;
+    return this.api.attempt(() => this.detail(chosen));
   }
 
   private expectation(chosen: Chosen): number | undefined {
@@ -347,11 +345,7 @@ function item(row: Located): ChosenItem {
 }
 
 function governs(row: Located, uri: vscode.Uri): boolean {
-  const folder = folderOf(row.folder);
-  return row.anchors.some((anchor) => {
-    const path = anchorPath(anchor);
-    return folder && path !== null && vscode.Uri.joinPath(folder.uri, path).toString() === uri.toString();
-  });
+  return row.anchors.some((anchor) => anchorUri(anchor)?.toString() === uri.toString());
 }
 
 function offerOf(argument: unknown): Offer | undefined {
@@ -388,7 +382,7 @@ async function pickReason(question: string): Promise<string | undefined> {
 }
 
 async function amendments(detail: DecisionDetail): Promise<Record<string, unknown> | undefined> {
-  const { row } = detail;
+  const row = detail;
   const heading = t("Amend “{0}”", oneLine(row.title, 60));
   const file = vscode.window.activeTextEditor?.document.uri;
   const here = file?.scheme === "file" ? vscode.workspace.asRelativePath(file, false) : undefined;

@@ -6,7 +6,7 @@ import { anchorText, contextOf, decisionTree, type DecisionNode, type FolderDeci
 import type { DecisionDetail, ListResult, Status } from "../logic/wire";
 import type { Acts } from "./acts";
 import type { Api } from "./api";
-import { diskFolders, folderOf } from "./folders";
+import { anchorUri, diskFolders } from "./folders";
 import type { Server } from "./server";
 
 const QUIET_MS = 200;
@@ -148,12 +148,12 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
         this.drawDecision(item, node);
         break;
       case "anchor": {
-        const folder = folderOf(node.folder);
+        const uri = anchorUri(node.anchor);
         item.description = node.description;
         item.tooltip = anchorText(node.anchor);
         item.iconPath = node.anchor.symbol ? new vscode.ThemeIcon("symbol-method") : vscode.ThemeIcon.File;
-        if (folder && node.path !== null) {
-          item.resourceUri = node.anchor.symbol ? undefined : vscode.Uri.joinPath(folder.uri, node.path);
+        if (uri) {
+          item.resourceUri = node.anchor.symbol ? undefined : uri;
           item.command = { title: t("Open"), command: "nmLsp.openAnchor", arguments: [node] };
         }
         break;

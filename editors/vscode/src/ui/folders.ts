@@ -2,6 +2,8 @@
 
 import { t } from "@vscode/l10n";
 import * as vscode from "vscode";
+import { anchorPath } from "../logic/decisionTree";
+import type { AnchorRow } from "../logic/wire";
 
 export function diskFolders(): vscode.WorkspaceFolder[] {
   return (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file");
@@ -27,4 +29,11 @@ export function folderOf(uri: string): vscode.WorkspaceFolder | undefined {
 /** Untitled buffers, views of git and files of a virtual workspace are not. */
 export function isOnDisk(uri: vscode.Uri): boolean {
   return uri.scheme === "file";
+}
+
+/** Where an anchor is now; undefined where it is gone. */
+export function anchorUri(anchor: AnchorRow): vscode.Uri | undefined {
+  const uri = vscode.Uri.parse(anchor.uri);
+  const path = anchorPath(anchor, uri.path);
+  return path === null ? undefined : uri.with({ path });
 }

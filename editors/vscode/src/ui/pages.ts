@@ -30,7 +30,7 @@ export class Pages implements vscode.TextDocumentContentProvider, vscode.Documen
 
   /** A read-only document; `name` is what its tab shows, `key` tells two of one name apart. */
   uri(name: string, key: string, page: Page): vscode.Uri {
-    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${name.replace(/[\\/:*?"<>|\n\r\t#%]+/g, " ").slice(0, 80)}`, query: key });
+    const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${tabName(name)}`, query: key });
     this.pages.set(uri.toString(), page);
     this.changed.fire(uri);
     return uri;
@@ -70,4 +70,10 @@ function rangeOf(link: Link): vscode.Range {
 
 function commandUri(link: Link): vscode.Uri {
   return vscode.Uri.parse(`command:nmLsp.open?${encodeURIComponent(JSON.stringify([link.target]))}`);
+}
+
+/** What a path may hold, with the ending kept, since it names the language. */
+function tabName(name: string): string {
+  const [, stem, ending] = /^(.*?)(\.\w+)?$/s.exec(name) ?? ["", name, ""];
+  return stem.replace(/[\\/:*?"<>|\n\r\t#%]+/g, " ").trim().slice(0, 80) + (ending ?? "");
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import NotFound, Refused
+from nm_lsp.base.errors import InvalidInput, NotFound, Refused
 from nm_lsp.decisions.events import Event, canonical
 from nm_lsp.engine.decision_requests import (
     AmendFields,
@@ -430,3 +430,11 @@ def test_only_the_command_line_reads_outside_the_repository(bench: Bench, tmp_pa
         bench.desk.import_(DecisionImportParams(source=str(outside)), Cancellation(), Caller("lsp"))
     with pytest.raises(NotFound):
         bench.import_("nowhere")
+
+
+@pytest.mark.parametrize("reason", [" ", "a\u202eb", "x" * 1_000_000, "a\x1b[31m"])
+def test_a_reason_that_no_import_would_take_is_not_written(bench: Bench, reason: str) -> None:
+    identity = bench.record("Good", "a.py")
+    with pytest.raises(InvalidInput, match="reason"):
+        bench.invalidate(identity, reason)
+    assert detail(bench, identity).row.status == "active"

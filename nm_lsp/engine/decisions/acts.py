@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nm_lsp.base.errors import Conflict, GitUnavailable, InvalidInput, Refused
-from nm_lsp.decisions.events import Event, EventKind
+from nm_lsp.decisions.events import Event, EventKind, checked_event
 from nm_lsp.decisions.fold import (
     DecisionRecord,
     Standing,
@@ -17,7 +17,7 @@ from nm_lsp.decisions.fold import (
     refuse_superseding_cycle,
 )
 from nm_lsp.decisions.model import Anchor, DecisionId, Plain, new_id, resolve_id
-from nm_lsp.decisions.validation import checked_fields
+from nm_lsp.decisions.validation import MAX_REASON, checked_fields, checked_prose
 from nm_lsp.decisions.verdicts import Reason, Status, Verdict
 from nm_lsp.engine.decision_requests import (
     AcknowledgeParams,
@@ -50,7 +50,12 @@ class Scene:
     caller: Caller
 
     def event(self, look: Look, kind: EventKind, decision: DecisionId | None, **parts: object) -> Event:
-        return Event(
+        """An event of now. Raises `InvalidInput` where it lacks what its kind needs, and for a reason that holds what no
+        text of a decision may."""
+        reason = parts.get("reason")
+        if isinstance(reason, str) and reason.strip():
+            parts["reason"] = checked_prose(reason, "note" if kind is EventKind.RESTORED else "reason", MAX_REASON)
+        made = Event(
             id=uuid.uuid4().hex,
             decision=decision,
             kind=kind,
@@ -62,6 +67,8 @@ class Scene:
             branch=look.head.branch,
             **parts,  # type: ignore[arg-type]
         )
+        # What cannot be read back must not be written: it would hide every decision of the store.
+        return checked_event(made)
 
     def actor(self) -> str:
         """The repository's `user.name <user.email>`, else the system login."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import threading
@@ -23,15 +24,16 @@ from nm_lsp.engine.decision_requests import DecisionDetail, DecisionRow, History
 from nm_lsp.storage.locations import cache_root
 
 MAX_TEXT = 1_000_000
+_NUMBERS = itertools.count(1)
 
 
 class Pages:
-    """The pages of one opened folder. Thread-safe."""
+    """The pages that one client has of one folder. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         digest = hashlib.blake2b(str(folder).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
         self._group = cache_root() / "pages" / digest
-        self._folder = self._group / str(os.getpid())
+        self._folder = self._group / f"{os.getpid()}-{next(_NUMBERS)}"
         self._lock = threading.Lock()
         self._written: dict[Path, tuple[Callable[[], str | None], str]] = {}
         self._begun = False
@@ -80,7 +82,8 @@ class Pages:
             return
         self._begun = True
         for other in self._group.iterdir() if self._group.is_dir() else ():
-            if not (other.name.isdecimal() and psutil.pid_exists(int(other.name))):
+            pid = other.name.partition("-")[0]
+            if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
                 shutil.rmtree(other, ignore_errors=True)
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 

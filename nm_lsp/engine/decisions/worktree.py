@@ -84,7 +84,7 @@ class WorkTree:
 
     @property
     def root(self) -> Path:
-        if self._discovered_at is None:
+        if self._keeper is None:
             # Whoever asks before the first look would else take the folder for the repository.
             with self._lock:
                 self._discover()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,4 +120,5 @@ class Surface:
     def _drop_pages(self, root: Root) -> None:
         pages = self._pages.pop(root, None)
         if pages is not None:
-            self._server.backend.background.submit(pages.clear)
+            # Not in the backend's threads: those drop what waits when the process ends.
+            threading.Thread(target=pages.clear, name="nm-pages").start()

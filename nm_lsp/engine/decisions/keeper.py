@@ -7,6 +7,7 @@ stamp moves, whoever wrote, so that no request runs a query to know what people 
 from __future__ import annotations
 
 import contextlib
+import gc
 import getpass
 import os
 import threading
@@ -84,6 +85,9 @@ class Keeper:
         old = self._held
         if old.revision == 0:
             revision, memory = store.memory()
+            # A whole memory of decisions lives as long as the process; walking it in every full garbage collection
+            # would cost more than most looks.
+            gc.freeze()
         else:
             changes = store.changes(old.revision)
             if not changes.events:

@@ -38,10 +38,11 @@ same answer. `initializationOptions.commandPrefix` changes the prefix of the com
 | option | type | meaning |
 | --- | --- | --- |
 | `commandPrefix` | string | prefix of the advertised commands, `{DEFAULT_COMMAND_PREFIX}` by default |
-| `notifications` | boolean, or a list of names | asks for `{METHOD_PREFIX}statusChanged` (all, or those named); none by default |
+| `notifications` | boolean, or a list of names | asks for the notifications below (all, or those named: `statusChanged`, `event`); none by default |
 | `settings` | object | the settings below |
 | `token` | string | needed on TCP, and on WebSocket where no header carries it; printed on the server's standard error |
 | `diagnostics` | `"push"` or `"pull"` | how diagnostics travel; push by default |
+| `prompts` | boolean | the client fills placeholders in the arguments of commands by asking its user; see below |
 
 Settings come from the client (`initializationOptions.settings`, or section `{SECTION}` of its configuration), then from
 `{CONFIG_FILE.as_posix()}` of the first open folder, then from the defaults. A server with several clients uses
@@ -50,6 +51,22 @@ the settings it was given last.
 ## Notifications to the client
 
 `{METHOD_PREFIX}statusChanged` `{{ folder: string }}`: the status of a folder has changed; ask with `{METHOD_PREFIX}status`.
+
+`{METHOD_PREFIX}event` `{{ kind: "decisionsChanged", folder: string }}`: decisions of a folder may be shown otherwise now.
+
+## Commands of code actions and lenses
+
+A code action or lens carries one of the commands below, with the revision and HEAD that its user saw. Where a text is
+needed that only the user knows, a client with `prompts: true` finds `{{ "prompt": {{ message, value?, choices? }} }}` in its
+place (also inside `set`); it asks its user, puts the text there and executes the command, or executes nothing.
+
+Every other client gets `{DEFAULT_COMMAND_PREFIX}.decisions.ask` with `{{ act, id?, expect?, anchor?, path? }}`, where `act` is
+`show`, `diff`, `record`, `amend`, `supersede` or `invalidate`. It is answered with null at once; the server then asks with
+`window/showMessageRequest` and ready answers. `show` and `diff` open a page with `window/showDocument`, or show it as a
+message where the client opens no documents.
+
+Diagnostics have the source `neuralmind`, a code (`decision-stale`, `decision-at-risk`, `decision-invalidated`) and
+`data: {{ id, revision, head }}`. Files that are not open show theirs, too.
 
 ## Errors
 

@@ -159,6 +159,7 @@ class Host:
             self._settings.git,
         )
         self._settings = settings
+        self._tree.configure(revival=settings.decisions.revival == "automatic")
         if reopen:
             self._send(CloseFolder(self.key))
             self.start()

@@ -39,7 +39,6 @@ class ClientProfile:
     shows_documents: bool = False
     refreshes_lenses: bool = False
     refreshes_diagnostics: bool = False
-    shows_related: bool = False
 
     def wants(self, notification: str) -> bool:
         """Whether the client asked for `neuralmind/<notification>`."""
@@ -81,7 +80,6 @@ def read_profile(params: types.InitializeParams) -> ClientProfile:
         shows_documents=has("window.show_document.support"),
         refreshes_lenses=has("workspace.code_lens.refresh_support"),
         refreshes_diagnostics=has("workspace.diagnostics.refresh_support"),
-        shows_related=has("text_document.publish_diagnostics.related_information"),
     )
 
 

@@ -116,6 +116,29 @@ def test_layout_and_acknowledged_and_lost(tmp_path: Path, start: Open) -> None:
         assert len(s.messages()) == 1
 
 
+def test_content_that_is_back(repo: Repo, start: Open) -> None:
+    """A return to the seen bytes is said, and one act restores; with `revival: automatic` the bytes decide, live."""
+    gov = repo.uri("gov.py")
+    with start(repo.path) as s:
+        identity = s.record("gov.py")
+        repo.commit("change", {"gov.py": changed(3)})
+        repo.commit("back", {"gov.py": GOV})
+        s.scan()
+        assert "one restore suffices" in s.until_stale(gov, identity)["message"]
+        assert s.action(gov, "Restore (the recorded content is back)")
+
+        def configure(word: str) -> None:
+            settings = {"index": {"enabled": False}, "decisions": {"revival": word}}
+            s.client.notify("workspace/didChangeConfiguration", {"settings": {"nmLsp": settings}})
+
+        configure("automatic")
+        s.until_clean(gov)
+        configure("manual")
+        s.until_stale(gov, identity)
+        s.execute(s.action(gov, "Restore (the recorded content is back)"))
+        s.until_clean(gov)
+
+
 def test_pull_is_offered_to_those_who_ask_and_instead(repo: Repo, start: Open) -> None:
     gov = repo.uri("gov.py")
     with start(repo.path, options={"diagnostics": "pull"}) as s:

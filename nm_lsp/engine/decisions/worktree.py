@@ -124,6 +124,16 @@ class WorkTree:
         elif self._keeper is None:
             self._keeper = self._repositories.keeper(None, root_by_hand(self._folder) or self._folder, None)
 
+    def configure(self, *, revival: bool) -> None:
+        """Whether bytes that are back clear a doubt (`decisions.revival`); the next look judges by it."""
+        with self._lock:
+            if revival == self._revival:
+                return
+            self._revival = revival
+            if self.git is not None and self.place is not None:
+                self._new_judge(self.git, self.place)
+            self._look = None
+
     def _new_judge(self, git: GitRepository, place: Place) -> None:
         self._judge = Judge(git, self._code, revival=self._revival)
         self._shallow = _file_stamp(place.common_dir / "shallow")

@@ -253,7 +253,9 @@ class Feed:
 
     async def _risks(self, folder: _Folder, paths: list[str] | None) -> RiskMarks:
         desk, backend = folder.host.decisions, self._server.backend
-        if self._server.surface.settings_of(folder.root).decisions.at_risk == "off":
+        is_off = self._server.surface.settings_of(folder.root).decisions.at_risk == "off"
+        if is_off or folder.marks is None or not folder.marks.counts:
+            # Without any decision, typing must not make git run.
             return {}
         if paths is None:
             on_screen = sorted(map(desk.prefix.to_repository, self._opened(folder.root)))

@@ -50,6 +50,7 @@ def did_change(server: NmServer, params: Any) -> None:
         host = root.ready_host()
         if host is not None and relative and ".git" not in relative.split("/"):
             changed.setdefault(host, []).append(relative)
+            server.surface.feed.files_changed(root)
     for host, paths in changed.items():
         host.files_changed(paths)
     if settings_changed:

@@ -59,6 +59,13 @@ def test_at_risk_comes_with_a_change_and_goes_with_its_undo(repo: Repo, start: O
         s.scan()
         mark = s.until_stale(gov, identity)
         assert len(s.publications()) - n_before <= 3
+        # What changes on disk counts as well, wherever it is.
+        repo.write({"other.py": "x = 2\n"})
+        second = s.record("docs/a.md", "other.py", title="Two files")
+        repo.write({"docs/a.md": "# B\n"})
+        event = {"uri": repo.uri("docs/a.md"), "type": 2}
+        s.client.notify("workspace/didChangeWatchedFiles", {"changes": [event]})
+        s.until(lambda: s.marks(repo.uri("docs/a.md")) == [("decision-at-risk", second)])
         # Never beside a stale one.
         s.change(gov, changed(4), 7)
         s.scan()

@@ -466,3 +466,15 @@ def test_the_users_status_stays_clean(bench: Bench) -> None:
     assert bench.git("status", "--porcelain") == ""
     assert bench.git("fsck") == ""
     assert [path.name for path in (bench.root / ".neuralmind").iterdir()] == ["lsp"]
+
+
+def test_the_mark_of_a_lost_file_sits_where_git_finds_it_again(bench: Bench) -> None:
+    """Renamed with edits: by the rules a removal, but the mark is shown on the file that it has become."""
+    text = "".join(f"line_{n} = {n}\n" for n in range(30))
+    bench.commit({"long.py": text})
+    identity = bench.record("Keep the lines", "long.py")
+    bench.git("mv", "long.py", "renamed.py")
+    bench.commit({"renamed.py": text.replace("line_7 = 7", "line_7 = 70")})
+    found = row(bench, identity)
+    assert (found.status, found.reason) == ("stale", "removed")
+    assert list(bench.desk.marks().by_path) == ["renamed.py"]

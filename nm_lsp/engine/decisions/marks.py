@@ -121,10 +121,11 @@ def _seats(verdict: Verdict) -> list[tuple[str, str | None]]:
 
 def _similar(tree: WorkTree, look: Look, verdict: Verdict) -> str | None:
     """After a removal, the file git finds similar; it carries the mark and never decides the status."""
-    if tree.git is None or verdict.commit is None or verdict.path is None or look.head.commit is None:
+    found = next((finding for finding in verdict.findings if finding.commit == verdict.commit), None)
+    if tree.git is None or found is None or found.commit is None or found.parent is None or look.head.commit is None:
         return None
     try:
-        return tree.git.similar(f"{verdict.commit}^", verdict.commit, verdict.path)
+        return tree.git.similar(found.parent, found.commit, found.path)
     except GitUnavailable:
         return None
 

@@ -169,6 +169,20 @@ step('broken', function()
   return { notes = taken(), starts = starts }
 end)
 
+step('hanging', function()
+  require('nm_lsp').setup({ cmd = { 'sleep', '60' }, timeout_s = 0.3 })
+  vim.cmd('NeuralMind restart')
+  wait('the end of patience', function()
+    return vim.iter(notes):any(function(note)
+      return note.text:find('has not started') ~= nil
+    end)
+  end)
+  vim.cmd('silent! %bwipeout!')
+  edit(given.project .. '/pkg/gov.py')
+  vim.wait(500)
+  return { notes = taken(), clients = #vim.lsp.get_clients({ _uninitialized = true }) }
+end)
+
 step('restarted', function()
   vim.cmd('silent! %bwipeout!')
   require('nm_lsp').setup({ cmd = given.server, unknown = 1 })
@@ -189,6 +203,14 @@ step('roots', function()
   local bare = attached(edit(given.project .. '/LICENSE'))
   local loose_buffer = edit(given.loose .. '/loose.py')
   local loose = attached(loose_buffer)
+  notes = {}
+  local at_home = attached(edit(given.home .. '/notes.py'))
+  local told_at_home = taken()
+  vim.cmd.cd(vim.fn.fnameescape(given.loose))
+  local nowhere = noted(function()
+    vim.cmd('NeuralMind status')
+  end, 'no repository')
+  vim.cmd.cd('-')
   vim.cmd.enew()
   local unnamed = vim.api.nvim_get_current_buf()
   vim.bo[unnamed].filetype = 'python'
@@ -200,6 +222,9 @@ step('roots', function()
   return {
     same = same.id == first.id,
     without_filetype = bare.id == first.id,
+    at_home = at_home.id == loose.id,
+    told_at_home = told_at_home,
+    nowhere = nowhere,
     second = second.root_dir,
     loose_root = loose.root_dir or '',
     loose_folders = loose.workspace_folders and #loose.workspace_folders or 0,
@@ -363,6 +388,7 @@ step('pages', function()
     status = table.concat(status, '\n'),
     history = table.concat(history, '\n'),
     next = next_notes,
+    older = require('nm_lsp.call').in_words({ code = -32601, message = 'Method not found' }),
     wrong = noted(function()
       vim.cmd('NeuralMind sing')
     end, 'sing'),

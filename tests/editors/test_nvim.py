@@ -99,6 +99,10 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Any:
     _repository(project, files, env)
     _repository(second, {"b.py": "def b():\n    return 1\n"}, env)
     loose.mkdir()
+    home = base / "home"
+    (home / ".git").mkdir(parents=True)
+    (home / "notes.py").write_text("z = 1\n")
+    env["HOME"] = str(home)
     (loose / "loose.py").write_text("y = 1\n")
     plugin = base / "plugin"
     shutil.copytree(PLUGIN, plugin)
@@ -107,7 +111,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Any:
         "project": str(project), "second": str(second), "loose": str(loose), "out": str(base / "out.json"),
         "server": _script(base / "server", _SERVER.format(pids=pids, python=sys.executable)), "pids": str(pids),
         "broken": _script(base / "broken", _BROKEN.format(starts=base / "starts")), "starts": str(base / "starts"),
-        "help": str(plugin / "doc"),
+        "help": str(plugin / "doc"), "home": str(home),
     }  # fmt: skip
     command = [nvim, "--headless", "--clean", "-u", "NONE", "--cmd", f"let &runtimepath = '{plugin},' . &runtimepath"]
     command += ["-c", f"luafile {plugin}/plugin/nm_lsp.lua", "-c", f"luafile {SESSION}"]
@@ -135,6 +139,12 @@ def test_e01_a_server_that_ends_at_once_is_not_started_again(session: Any) -> No
     assert session["broken"]["starts"] == 1
 
 
+def test_a_server_that_hangs_is_said_once(session: Any) -> None:
+    (note,) = session["hanging"]["notes"]
+    assert "has not started within 0.3 s" in note
+    assert session["hanging"]["clients"] == 0
+
+
 def test_e01_restart_works_after_the_repair(session: Any) -> None:
     step = session["restarted"]
     assert (step["before"], step["name"]) == (0, "nm_lsp")
@@ -153,6 +163,14 @@ def test_e02_one_server_for_each_repository(session: Any) -> None:
 def test_e02_a_file_outside_any_repository_has_no_workspace(session: Any) -> None:
     step = session["roots"]
     assert (step["loose_root"], step["loose_folders"], step["in_loose"]) == ("", 0, ["loose.py"])
+
+
+def test_a_home_folder_is_no_workspace(session: Any) -> None:
+    step = session["roots"]
+    assert step["at_home"] is True
+    assert ["home folder" in note for note in step["told_at_home"]] == [True]
+    assert not (session["base"] / "home/.neuralmind").exists()
+    assert "belong to no repository" in step["nowhere"][0]
 
 
 def test_u01_u02_buffers_that_are_no_files_are_left_alone(session: Any) -> None:
@@ -232,6 +250,7 @@ def test_status_history_and_what_is_wrong_are_said(session: Any) -> None:
     step = session["pages"]
     assert "- decisions: 1 active" in step["status"]
     assert all(word in step["history"] for word in ("# Doubling stays", "recorded by", "restored by")), step["history"]
+    assert "older than this plugin" in step["older"]
     assert "There is: ask, " in step["wrong"][0]
     assert "no decision of this workspace is named nm-zzzzzzzz" in step["nowhere"][-1]
 

@@ -27,5 +27,5 @@ it("shows what goes together and what comes next", () => {
 
 it("says what will fill an empty section, and leaves out what the server cannot answer", () => {
   const empty = { kind: "known" as const, symbol: "a.py", neighbors: { id: "a.py", neighbors: [] }, next: undefined };
-  expect(outline(memoryTree(empty))).toEqual(["Goes with a.py", "  Nothing yet: what you edit, commit and use together shows here."]);
+  expect(outline(memoryTree(empty))).toEqual(["Goes with a.py", "  Nothing yet: learned as you work"]);
 });

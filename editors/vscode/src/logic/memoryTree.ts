@@ -43,7 +43,7 @@ function known(memory: Extract<Memory, { kind: "known" }>): MemoryNode[] {
       key: "together",
       label: t("Goes with {0}", name),
       description: together.length ? String(together.length) : "",
-      children: together.length ? together : [hint("together.none", t("Nothing yet: what you edit, commit and use together shows here."))],
+      children: together.length ? together : [hint("together.none", t("Nothing yet: learned as you work"))],
     },
   ];
   if (memory.next) {
@@ -64,7 +64,7 @@ function known(memory: Extract<Memory, { kind: "known" }>): MemoryNode[] {
       key: "next",
       label: t("Usually next"),
       description: steps.length ? String(steps.length) : "",
-      children: steps.length ? steps : [hint("next.none", t("Nothing yet: the order in which you work is learned as you go."))],
+      children: steps.length ? steps : [hint("next.none", t("Nothing yet: learned as you work"))],
     });
   }
   return sections;

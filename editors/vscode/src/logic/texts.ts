@@ -19,3 +19,13 @@ export function spokenAnchor(anchor: string): string {
   const [path, symbol] = anchor.split("::");
   return symbol ? symbol : (path.split("/").filter(Boolean).pop() ?? path);
 }
+
+/** The file as it was confirmed: `now` (the whole file, or a symbol in it) put back to `seen`. Undefined where `now` is
+ * not there, or there twice. */
+export function asConfirmed(file: string, seen: string, now: string): string | undefined {
+  const at = now === "" ? -1 : file.indexOf(now);
+  if (at < 0 || file.indexOf(now, at + 1) >= 0) {
+    return undefined;
+  }
+  return file.slice(0, at) + seen + file.slice(at + now.length);
+}

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { anchorText, oneLine, statusWord } from "../logic/decisionTree";
 import { COMMAND_PREFIX } from "../logic/names";
 import { decisionPage, governingPage, historyPage } from "../logic/page";
-import { alternativesOf, spokenAnchor } from "../logic/texts";
+import { alternativesOf, asConfirmed, spokenAnchor } from "../logic/texts";
 import type { DecisionDetail, DecisionResult, DecisionRow, DecisionsResult, DiffResult, HistoryResult, ListResult, RecordResult, Status } from "../logic/wire";
 import type { Api } from "./api";
 import { anchorUri, diskFolders } from "./folders";
@@ -228,23 +228,15 @@ export class Acts {
         await this.pages.show(`${name}.diff`, `${chosen.id} ${chosen.folder}`, { text, links: [] });
         return;
       }
-      const seen = this.pages.uri(name, `${chosen.id} seen`, { text: diff.seen ?? "", links: [] });
-      const now = await this.present(diff, chosen.id, name);
+      const file = vscode.Uri.parse(diff.uri);
+      const whole = diff.now === null ? undefined : await textOf(file);
+      const before = whole === undefined ? undefined : asConfirmed(whole, diff.seen ?? "", diff.now ?? "");
+      const seen = this.pages.uri(name, `${chosen.id} seen`, { text: before ?? diff.seen ?? "", links: [] });
+      // The file itself where it can be, so that it can be edited in the diff.
+      const now = before === undefined ? this.pages.uri(name, `${chosen.id} now`, { text: diff.now ?? "", links: [] }) : file;
       const at = diff.seenCommit ? t("confirmed at {0}", diff.seenCommit.slice(0, 8)) : t("as confirmed");
       await vscode.commands.executeCommand("vscode.diff", seen, now, t("{0}: {1} ↔ now", name, at), { preview: true });
     });
-  }
-
-  /** The file itself where it is there, so that it can be edited in the diff. */
-  private async present(diff: DiffResult, id: string, name: string): Promise<vscode.Uri> {
-    if (diff.now !== null) {
-      const file = vscode.Uri.parse(diff.uri);
-      const there = await vscode.workspace.fs.stat(file).then(() => true, () => false);
-      if (there) {
-        return file;
-      }
-    }
-    return this.pages.uri(name, `${id} now`, { text: diff.now ?? "", links: [] });
   }
 
   /** A list of what is stale, with the buttons that settle it. */
@@ -403,6 +395,11 @@ async function amendments(detail: DecisionDetail): Promise<Record<string, unknow
     return undefined;
   }
   return { [choice.field]: isList ? alternativesOf(answers[0]) : answers[0] };
+}
+
+async function textOf(uri: vscode.Uri): Promise<string | undefined> {
+  const bytes = await vscode.workspace.fs.readFile(uri).then((read) => read, () => undefined);
+  return bytes && new TextDecoder().decode(bytes);
 }
 
 /** Said in the status bar for a moment: what was asked for was done. */

@@ -110,6 +110,7 @@ export class MemoryView implements vscode.TreeDataProvider<MemoryNode>, vscode.D
         item.command = { title: t("Open"), command: "nmLsp.open", arguments: [{ kind: "place", uri: node.uri, range: node.range }] };
         break;
       case "hint":
+        item.tooltip = node.label;
         item.iconPath = new vscode.ThemeIcon("info");
         break;
     }

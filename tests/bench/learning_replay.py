@@ -1,0 +1,254 @@
+"""Does learning help? Replays histories as a person's edits and asks which files change together.
+
+    python tests/bench/learning_replay.py --repository PATH --project NAME=PATH ... [--questions FILE] [--commits 200]
+
+`--repository` replays the real history of a git repository, `--project` a generated one over real sources (see
+`learning_histories`). The first 70 % of the commits are learned from: each file is opened, changed and saved 20 to 90 s
+after the one before, by the calls an editor causes, on an injected clock; a commit ends the work; half an hour to half
+a day passes. Of each later commit every file is given in turn: is another of its files among the first 5, 10?
+
+Printed beside three baselines (files of the same folder, the import graph, counting of common commits): the learner
+with only the edits, only the commits, and both. With `--questions` (project → [[question, ids, more ids]]) search is
+asked before and after learning: the rank of the right symbol, and the number of hits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "engine_memory"))
+
+from editing import Editing
+from learning_histories import Change, History, generated, of_repository, questions, split
+from retrieval_corpus import build, own_texts, parse_all, read_folder
+
+from nm_lsp.engine.memory.recall import MORE_LOOKED_AT
+from nm_lsp.search.corpus import Corpus
+from nm_lsp.search.ranking import search
+from nm_lsp.search.segment import FileStamp, IndexedFile, Segment, SegmentBuilder
+from nm_lsp.search.tokens import terms_of
+from nm_lsp.synapses.edits import changed_lines, symbols_at
+
+Rank = Callable[[str, Change], list[str]]
+KS = (5, 10)
+
+
+class Replay(Editing):
+    """Keeps one segment a file, so that indexing after each commit costs the files it changed."""
+
+    def reindex(self) -> Corpus:
+        segments: dict[str, tuple[str, Segment]] = self.__dict__.setdefault("segments", {})
+        texts = {path: text for path, text in read_folder(self.root).items() if not path.startswith(".neuralmind")}
+        for path in segments.keys() - texts.keys():
+            del segments[path]
+        for path, text in texts.items():
+            if path not in segments or segments[path][0] != text:
+                segments[path] = (text, _segment(path, text))
+        self.corpus = Corpus([(segment, frozenset()) for _, (_, segment) in sorted(segments.items())])
+        return self.corpus
+
+
+def _segment(path: str, text: str) -> Segment:
+    builder = SegmentBuilder()
+    for parsed in parse_all({path: text}):
+        terms = [terms_of(node, own, path) for node, own in zip(parsed.nodes, own_texts(parsed, text), strict=True)]
+        stamp = FileStamp(bytes(16), len(text), 0)
+        builder.add(IndexedFile(parsed, stamp, text.isascii(), terms, [bytes(32)] * len(parsed.nodes)))
+    return builder.build()
+
+
+def replay(work: Replay, train: Sequence[Change], *, edits: bool, commits: bool, seed: int = 1) -> None:
+    """A person makes these changes."""
+    chance = random.Random(seed)
+    for n, change in enumerate(train):
+        for path, text in change.files.items():
+            target = work.root / path
+            if text is None:
+                target.unlink(missing_ok=True)
+                work.screen.pop(path, None)
+                continue
+            if edits:
+                if not target.exists():
+                    work.write({path: ""})
+                work.open(path)
+                work.change(path, text)
+                work.save(path)
+                work.reindex()
+                work.pass_time(chance.uniform(20, 90), step=2.5)
+            else:
+                work.write({path: text})
+        work.reindex()
+        work.git("add", "-A")
+        author = () if commits else ("--author", "Bob <bob@example.org>")
+        work.git("commit", "-q", "--allow-empty", "-m", f"change {n}", *author)
+        work.tick()
+        work.tick()
+        work.screen.clear()
+        work.now += chance.uniform(1_800, 43_200)
+        work.tick()
+
+
+def learned(work: Replay) -> Rank:
+    """Files by the energy that the changed symbols of the given file bring to theirs."""
+    recall = work.desk.recall()
+
+    def rank(path: str, change: Change) -> list[str]:
+        text = change.files[path]
+        shape = work.desk.learner.shapes.of(path, text or "")
+        before = work.read(path)
+        changed = symbols_at(shape.symbols, changed_lines(before, text or "")) or [path]
+        seeds = dict.fromkeys(map(work.corpus.id, work.corpus.file_docs(work.corpus.file_numbers[path])), 0.3)
+        seeds.update(dict.fromkeys(changed, 1.0))
+        energy: Counter[str] = Counter()
+        for row in recall.spread(seeds, top=200) if recall is not None else ():
+            energy[row.id.partition("::")[0]] += row.energy
+        energy.pop(path, None)
+        return [other for other, _ in sorted(energy.items(), key=lambda item: (-item[1], item[0]))]
+
+    return rank
+
+
+def by_folder(known: frozenset[str], train: Sequence[Change]) -> Rank:
+    """Files of the same folder, those that change most often first."""
+    often = Counter(path for change in train for path in change.files)
+
+    def rank(path: str, _: Change) -> list[str]:
+        folder = path.rpartition("/")[0]
+        beside = [other for other in known if other != path and other.rpartition("/")[0] == folder]
+        return sorted(beside, key=lambda other: (-often[other], other))
+
+    return rank
+
+
+def by_imports(corpus: Corpus, train: Sequence[Change]) -> Rank:
+    """Files that import the given one or are imported by it, then those two steps away; often changed ones first."""
+    often = Counter(path for change in train for path in change.files)
+    beside: dict[str, set[str]] = {path: set() for path in corpus.file_numbers}
+    for path, file in corpus.file_numbers.items():
+        for other in map(corpus.file_path, corpus.resolver.imported_files(file)):
+            beside[path].add(other)
+            beside[other].add(path)
+
+    def rank(path: str, _: Change) -> list[str]:
+        near = beside.get(path, set()) - {path}
+        far = {other for step in near for other in beside[step]} - near - {path}
+        return [
+            *sorted(near, key=lambda other: (-often[other], other)),
+            *sorted(far, key=lambda other: (-often[other], other)),
+        ]
+
+    return rank
+
+
+def by_count(train: Sequence[Change]) -> Rank:
+    """Files by the number of commits that both were in; ties by the number of commits."""
+    together: Counter[tuple[str, str]] = Counter()
+    often: Counter[str] = Counter()
+    for change in train:
+        often.update(list(change.files))
+        together.update((a, b) for a in change.files for b in change.files if a != b)
+
+    def rank(path: str, _: Change) -> list[str]:
+        found = {b: n for (a, b), n in together.items() if a == path}
+        return sorted(found, key=lambda other: (-found[other], -often[other], other))
+
+    return rank
+
+
+def recall_at(rank: Rank, asked: Sequence[tuple[str, Change, frozenset[str]]]) -> tuple[float, ...]:
+    """Per k the share of questions with another file of the commit among the first k."""
+    hits = Counter[int]()
+    for path, change, others in asked:
+        ranked = rank(path, change)
+        hits.update(k for k in KS if others.intersection(ranked[:k]))
+    return tuple(hits[k] / len(asked) if asked else 0.0 for k in KS)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Search over one set of questions: mean reciprocal rank, right symbols among the first 5, hits in all."""
+
+    mrr: float
+    in_five: float
+    n_hits: int
+
+
+def answered(work: Replay, asked: Sequence[tuple[str, list[str]]]) -> Answered:
+    recall = work.desk.recall()
+    total, in_five, n_hits = 0.0, 0, 0
+    for question, right in asked:
+        extra = MORE_LOOKED_AT if recall is not None and not recall.is_empty else 0
+        found = search(work.corpus, question, limit=10 + extra).candidates
+        hits = recall.rerank(work.corpus, found, 10, None) if recall is not None else found[:10]
+        ids = [candidate.node.id for candidate in hits]
+        rank = next((at for at, node in enumerate(ids, 1) if node in right), None)
+        total += 1 / rank if rank is not None else 0
+        in_five += rank is not None and rank <= 5
+        n_hits += len(ids)
+    return Answered(total / len(asked), in_five / len(asked), n_hits)
+
+
+def measure(history: History, asked: Sequence[tuple[str, list[str]]]) -> None:
+    train, test = split(history)
+    rows: list[tuple[str, tuple[float, ...]]] = []
+    before: Answered | None = None
+    after: dict[str, Answered] = {}
+    for name, edits, commits in (("edits", True, False), ("commits", False, True), ("both", True, True)):
+        with tempfile.TemporaryDirectory() as folder:
+            work = Replay(Path(folder) / "r", history.start)
+            if asked and before is None:
+                before = answered(work, asked)
+            replay(work, train, edits=edits, commits=commits)
+            known = frozenset(work.corpus.file_numbers)
+            posed = list(questions(test, known))
+            if not rows:
+                rows += [
+                    ("same folder", recall_at(by_folder(known, train), posed)),
+                    ("import graph", recall_at(by_imports(work.corpus, train), posed)),
+                    ("co-change counts", recall_at(by_count(train), posed)),
+                ]
+                print(f"\n{history.name}: {len(train)} commits learned, {len(posed)} questions of {len(test)} commits")
+            rows.append((f"learned from {name}", recall_at(learned(work), posed)))
+            if asked:
+                after[name] = answered(work, asked)
+            work.close()
+    for label, values in rows:
+        shown = "  ".join(f"@{k} {value:.3f}" for k, value in zip(KS, values, strict=True))
+        print(f"  {label:24}{shown}", flush=True)
+    if before is not None:
+        print(f"  search before           mrr {before.mrr:.3f}  @5 {before.in_five:.3f}  hits {before.n_hits}")
+        for name, result in after.items():
+            print(f"  search after {name:10} mrr {result.mrr:.3f}  @5 {result.in_five:.3f}  hits {result.n_hits}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repository", type=Path, action="append", default=[])
+    parser.add_argument("--project", action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--questions", type=Path)
+    parser.add_argument("--commits", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=7)
+    given = parser.parse_args()
+    asked = json.loads(given.questions.read_text("utf-8")) if given.questions else {}
+    for folder in given.repository:
+        history = of_repository(folder, folder.resolve().name, suffixes=(".py", ".md", ".ts", ".lua", ".toml"))
+        measure(history, ())
+    for project in given.project:
+        name, _, path = project.partition("=")
+        texts = {path: text for path, text in read_folder(Path(path)).items() if path.endswith((".py", ".md", ".rst"))}
+        history = generated(f"{name} (generated)", texts, build(texts).corpus, n_commits=given.commits, seed=given.seed)
+        rows = asked.get(name, {}).get("queries", [])
+        measure(history, [(row[0], [*row[1], *row[2]]) for row in rows])
+
+
+if __name__ == "__main__":
+    main()

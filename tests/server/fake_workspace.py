@@ -15,8 +15,6 @@ from typing import Any
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Conflict, GitUnavailable
 from nm_lsp.engine.decision_requests import Governing, Mark, Marks
-from nm_lsp.engine.decisions.anchoring import Prefix
-from nm_lsp.engine.decisions.outlines import Outlines
 from nm_lsp.engine.documents import Document
 from nm_lsp.engine.requests import (
     Acknowledged,
@@ -45,10 +43,44 @@ Listener = Callable[[HostEvent], None]
 _START = Span(0, 0, 0, 0, 0, 0)
 
 
+class FakePrefix:
+    """The folder is the repository."""
+
+    def to_repository(self, path: str) -> str:
+        return path
+
+    def to_folder(self, repo_path: str) -> str:
+        return repo_path
+
+
+class FakeOutline:
+    """A file without symbols."""
+
+    symbols = ()
+    doc = ""
+
+    def around(self, line: int) -> None:
+        return None
+
+    def named(self, qualified_name: str) -> None:
+        return None
+
+
+class FakeOutlines:
+    def outline(self, path: str) -> FakeOutline:
+        return FakeOutline()
+
+    def spans(self, path: str, qualified_name: str) -> None:
+        return None
+
+    def text(self, path: str) -> None:
+        return None
+
+
 class FakeDesk:
     """A repository without decisions."""
 
-    prefix = Prefix("")
+    prefix = FakePrefix()
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -80,7 +112,7 @@ class FakeHost:
         self.folder = folder
         self.repository_root = folder
         self.decisions = FakeDesk(folder)
-        self.outlines = Outlines(folder, lambda _path: None)
+        self.outlines = FakeOutlines()
         self.listener = listener
         self.documents: dict[str, Document] = {}
         self.log: list[tuple[str, Any]] = []

@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+from filelock import FileLock
 
 PLUGIN = Path(__file__).parents[2] / "editors" / "nvim"
 SESSION = Path(__file__).with_name("nvim_session.lua")
@@ -69,59 +70,76 @@ def _script(path: Path, text: str) -> list[str]:
     return [str(path), "--stdio"]
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Everything that was seen, by step. Paths have a space and letters that are not ASCII."""
-    if sys.platform == "win32":
-        pytest.skip("the session's servers are shell scripts")
-    nvim = _neovim()
-    base = tmp_path_factory.mktemp("neovim") / "Bücher und mehr"
-    base.mkdir()
+def _environment(base: Path) -> dict[str, str]:
     dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
-    names = {
-        f"GIT_{role}_{what}": f"ada{at}"
-        for role in ("AUTHOR", "COMMITTER")
-        for what, at in (("NAME", ""), ("EMAIL", "@x"))
-    }
+    names = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada")
+    mails = dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org")
     folders = {f"XDG_{name}_HOME": str(base / "xdg" / name) for name in ("CACHE", "STATE", "DATA", "CONFIG")}
-    env = {
-        **os.environ, **dates, **names, **folders,
-        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "NEURALMIND_ONNX_MODEL_DIR": str(base / "none"),
+    return {
+        **os.environ, **dates, **names, **mails, **folders,
+        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
+        "NEURALMIND_ONNX_MODEL_DIR": str(base / "none"), "HOME": str(base / "home"),
     }  # fmt: skip
-    project, second, loose = base / "project", base / "second", base / "loose"
+
+
+def _folders(base: Path, env: dict[str, str]) -> dict[str, Any]:
+    """A repository with a package, another one, a folder without one, and a home folder that is one."""
     files = {
         "pkg/pyproject.toml": "",
         "pkg/gov.py": GOV,
         "pkg/other.py": "x = 1\n",
-        "README.md": "# P\n",
+        "README.md": "#\n",
         "LICENSE": "MIT\n",
     }
-    _repository(project, files, env)
-    _repository(second, {"b.py": "def b():\n    return 1\n"}, env)
-    loose.mkdir()
-    home = base / "home"
-    (home / ".git").mkdir(parents=True)
-    (home / "notes.py").write_text("z = 1\n")
-    env["HOME"] = str(home)
-    (loose / "loose.py").write_text("y = 1\n")
-    plugin = base / "plugin"
-    shutil.copytree(PLUGIN, plugin)
-    pids = base / "pids"
+    _repository(base / "project", files, env)
+    _repository(base / "second", {"b.py": "def b():\n    return 1\n"}, env)
+    (base / "home/.git").mkdir(parents=True)
+    (base / "loose").mkdir()
+    (base / "home/notes.py").write_text("z = 1\n")
+    (base / "loose/loose.py").write_text("y = 1\n")
+    shutil.copytree(PLUGIN, base / "plugin")
+    return {name: str(base / name) for name in ("project", "second", "loose", "home")}
+
+
+def _run_session(nvim: str, base: Path) -> str:
+    """Run the session in `base`. Returns what it has seen, as JSON."""
+    base.mkdir()
+    env = _environment(base)
     given = {
-        "project": str(project), "second": str(second), "loose": str(loose), "out": str(base / "out.json"),
-        "server": _script(base / "server", _SERVER.format(pids=pids, python=sys.executable)), "pids": str(pids),
-        "broken": _script(base / "broken", _BROKEN.format(starts=base / "starts")), "starts": str(base / "starts"),
-        "help": str(plugin / "doc"), "home": str(home),
+        **_folders(base, env), "out": str(base / "out.json"), "help": str(base / "plugin/doc"),
+        "server": _script(base / "server", _SERVER.format(pids=base / "pids", python=sys.executable)),
+        "broken": _script(base / "broken", _BROKEN.format(starts=base / "starts")),
+        "pids": str(base / "pids"), "starts": str(base / "starts"),
     }  # fmt: skip
-    command = [nvim, "--headless", "--clean", "-u", "NONE", "--cmd", f"let &runtimepath = '{plugin},' . &runtimepath"]
-    command += ["-c", f"luafile {plugin}/plugin/nm_lsp.lua", "-c", f"luafile {SESSION}"]
     env["NM_TEST"] = json.dumps(given)
+    path = f"let &runtimepath = '{base / 'plugin'},' . &runtimepath"
+    command = [nvim, "--headless", "--clean", "-u", "NONE", "--cmd", path]
+    command += ["-c", f"luafile {base / 'plugin/plugin/nm_lsp.lua'}", "-c", f"luafile {SESSION}"]
     done = subprocess.run(command, env=env, cwd=base, capture_output=True, text=True, timeout=240, check=False)
-    out = Path(given["out"])
-    assert out.exists(), done.stderr
-    seen = json.loads(out.read_text(encoding="utf-8"))
-    assert "problem" not in seen, f"{seen['step']}: {seen['problem']}\n{done.stderr}"
-    return {**seen["steps"], "base": base, "messages": seen["messages"], "pids": pids}
+    out = base / "out.json"
+    seen = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {"problem": "no output"}
+    return json.dumps({**seen, "base": str(base), "errors": done.stderr})
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Everything that was seen, by step. Paths have a space and letters that are not ASCII.
+
+    One session for all workers of pytest-xdist.
+    """
+    if sys.platform == "win32":
+        pytest.skip("the session's servers are shell scripts")
+    nvim = _neovim()
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    kept = shared / "neovim.json"
+    with FileLock(shared / "neovim.lock"):
+        if not kept.exists():
+            kept.write_text(_run_session(nvim, shared / "Bücher und mehr"), encoding="utf-8")
+    seen = json.loads(kept.read_text(encoding="utf-8"))
+    assert "problem" not in seen, f"{seen.get('step')}: {seen['problem']}\n{seen['errors']}"
+    base = Path(seen["base"])
+    return {**seen["steps"], "base": base, "messages": seen["messages"], "pids": base / "pids", "times": seen["errors"]}
 
 
 def test_e01_a_missing_server_is_one_message_that_helps(session: Any) -> None:

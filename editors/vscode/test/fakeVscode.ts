@@ -84,6 +84,8 @@ export const window = {
   showQuickPick: async () => undefined,
   activeTextEditor: undefined,
   setStatusBarMessage: () => undefined,
+  withProgress: (_: unknown, work: (progress: object, token: object) => unknown) =>
+    work({ report: () => undefined }, { isCancellationRequested: false, onCancellationRequested: () => ({ dispose: () => undefined }) }),
 };
 
 export const workspace = {

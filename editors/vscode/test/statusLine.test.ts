@@ -17,6 +17,8 @@ it.each([
   [[{ name: "w", status: undefined, nStale: undefined }], undefined, "$(sync~spin) nm-lsp indexing", "normal"],
   [[{ name: "a", status: READY, nStale: 1 }, { name: "b", status: READY, nStale: 2 }], undefined, "$(check) nm-lsp $(warning) 3 stale", "warning"],
   [[{ name: "w", status: { ...READY, problems: [{ code: "model", message: "No weights." }] }, nStale: 0 }], undefined, "$(info) nm-lsp ready", "normal"],
+  // A home folder is refused by the server, which says why.
+  [[{ name: "w", status: { ...READY, problems: [{ code: "not-indexed", message: "This is the home folder." }] }, nStale: 0 }], undefined, "$(circle-slash) nm-lsp not indexed", "normal"],
 ])("while the server runs: %#", (folders, percent, text, level) => {
   expect(statusLine(RUNNING, folders, percent)).toMatchObject({ text, level });
 });

@@ -45,6 +45,9 @@ function running(folders: readonly FolderView[], percent: number | undefined): L
     const shown = building ? (percent ?? percentOf(building.status)) : percent;
     return { text: `$(sync~spin) ${NAME} ${shown === undefined ? t("indexing") : t("indexing {0}%", shown)}${stale}`, tooltip, level: "normal" };
   }
+  if (folders.length > 0 && folders.every((folder) => folder.status?.problems.some((problem) => problem.code === "not-indexed"))) {
+    return { text: `$(circle-slash) ${NAME} ${t("not indexed")}`, tooltip, level: "normal" };
+  }
   const problem = folders.some((folder) => folder.status?.problems.length);
   const icon = problem ? "$(info)" : "$(check)";
   return { text: nStale ? `${icon} ${NAME}${stale}` : `${icon} ${NAME} ${t("ready")}`, tooltip, level: nStale ? "warning" : "normal" };

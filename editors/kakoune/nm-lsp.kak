@@ -1,4 +1,5 @@
-# Source this in kakrc after kakoune-lsp, whose own servers stay as they are. Needs kakoune-lsp 18.2 or later.
+# Source this in kakrc after kakoune-lsp, whose own servers stay as they are. Needs a kakoune-lsp that announces its default
+# configuration as `User LSPDefaultConfig=<filetype>`.
 hook -group nm-lsp global User LSPDefaultConfig=.* %{
     set-option -add buffer lsp_servers %{
         [nm-lsp]

@@ -51,7 +51,7 @@ function M.send(client, method, params, answer)
       done = true
       client:cancel_request(id)
       M.say(
-        ('no answer within %d s, so the question was withdrawn. :NeuralMind status says what the server is doing.'):format(config.get().timeout_s),
+        ('no answer within %g s, so the question was withdrawn. :NeuralMind status says what the server is doing.'):format(config.get().timeout_s),
         vim.log.levels.WARN
       )
     end

@@ -14,7 +14,7 @@ local defaults = {
   autostart = true,
   -- Show the count of decisions above governed files (code lens).
   code_lens = true,
-  -- Seconds after which a request that got no answer is given up.
+  -- Seconds after which a server that does not start, or a request without an answer, is given up.
   timeout_s = 60,
   -- What the statusline shows before the state; '' for nothing.
   label = 'memory',

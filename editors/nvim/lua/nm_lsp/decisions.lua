@@ -100,6 +100,10 @@ function M.list(status, is_local)
     local params = { limit = 1000 }
     if status == '.' then
       params.path = path_in(client, vim.api.nvim_get_current_buf())
+      if not params.path then
+        call.say('this buffer is no file of the workspace.', vim.log.levels.WARN)
+        return
+      end
     else
       params.status = status
     end
@@ -142,7 +146,11 @@ end
 local function record(client, fields)
   prompts.fill(fields, function(filled)
     vim.ui.input({ prompt = 'What else was considered? (none: leave empty) ' }, function(alternative)
-      if alternative and vim.trim(alternative) ~= '' then
+      if alternative == nil then
+        prompts.give_up()
+        return
+      end
+      if vim.trim(alternative) ~= '' then
         filled.alternatives = { vim.trim(alternative) }
       end
       call.ask_client(client, 'decisions.record', filled, function(result)

@@ -35,7 +35,9 @@ local function find(value, found, holder, key)
 end
 
 local function input(prompt, answer)
-  vim.ui.input({ prompt = prompt.message .. ' ', default = prompt.value }, function(text)
+  -- One line is asked for; what is offered may have several.
+  local default = prompt.value and vim.trim((prompt.value:gsub('%s+', ' ')))
+  vim.ui.input({ prompt = prompt.message .. ' ', default = default }, function(text)
     text = text and vim.trim(text)
     answer(text ~= '' and text or nil)
   end)
@@ -56,6 +58,11 @@ local function ask_one(prompt, answer)
   end)
 end
 
+--- Say that the user has given up a change.
+function M.give_up()
+  require('nm_lsp.call').say('Nothing was changed.')
+end
+
 --- Ask for every text that is missing in `arguments`, one after another; `go(filled)` unless the user gives up.
 function M.fill(arguments, go)
   local filled = vim.deepcopy(arguments)
@@ -68,7 +75,7 @@ function M.fill(arguments, go)
     end
     ask_one(one.prompt, function(text)
       if text == nil then
-        require('nm_lsp.call').say('Nothing was changed.')
+        M.give_up()
         return
       end
       one.holder[one.key] = text

@@ -8,7 +8,6 @@ local M = {}
 
 M.name = 'nm_lsp'
 
-local START_S = 30
 local QUIET_S = 60
 
 -- By root ('' for files without one): why no server is started there, or nil.
@@ -18,12 +17,21 @@ local crashed = {}
 -- By id of a client: what waits for its start, and once it has started the buffers it had.
 local waiting, buffers = {}, {}
 local leaving = false
+-- What has been said already: several repositories usually fail for one reason.
+local told = {}
 
 local INSTALL = 'Install it with `pipx install nm-lsp` or `uv tool install nm-lsp`, or name it: '
   .. "require('nm_lsp').setup { cmd = { '/path/to/nm-lsp', '--stdio' } }. Then run :NeuralMind restart."
 
 local function say(text, level)
   vim.notify('nm_lsp: ' .. text, level or vim.log.levels.ERROR)
+end
+
+local function say_once(what, text, level)
+  if not told[what] then
+    told[what] = true
+    say(text, level)
+  end
 end
 
 --- The command of the server, and whether it can be run.
@@ -100,7 +108,7 @@ end
 local function explain_early_end(command, code)
   local probe = { command[1], '--version' }
   local function tell(why)
-    say(('the language server `%s` ended at once: %s. %s'):format(command[1], why, INSTALL))
+    say_once('ends', ('the language server `%s` ended at once: %s. %s'):format(command[1], why, INSTALL))
   end
   local is_run, problem = pcall(vim.system, probe, { text = true, timeout = 10000 }, vim.schedule_wrap(function(result)
     if result.code == 0 then
@@ -171,14 +179,15 @@ local function before_init(_, client_config)
     for _, client in ipairs(vim.lsp.get_clients({ name = M.name, _uninitialized = true })) do
       if client.config == client_config and not client.initialized then
         blocked[client.root_dir or ''] = 'did not start'
-        say(
-          ('the language server has not started within %d s and is left off. :NeuralMind restart tries again.'):format(START_S),
+        say_once(
+          'hangs',
+          ('the language server has not started within %g s and is left off. :NeuralMind restart tries again.'):format(config.get().timeout_s),
           vim.log.levels.WARN
         )
         client:stop(true)
       end
     end
-  end, START_S * 1000)
+  end, config.get().timeout_s * 1000)
 end
 
 local function on_attach(client, bufnr)
@@ -188,6 +197,10 @@ local function on_attach(client, bufnr)
     table.insert(known, bufnr)
   end
   if config.get().code_lens and client:supports_method('textDocument/codeLens', bufnr) then
+    if vim.lsp.codelens.enable then
+      vim.lsp.codelens.enable(true, { bufnr = bufnr })
+      return
+    end
     local group = vim.api.nvim_create_augroup('nm_lsp.lens.' .. bufnr, { clear = true })
     local function show()
       if vim.api.nvim_buf_is_loaded(bufnr) and not client:is_stopped() then
@@ -258,7 +271,7 @@ end
 --- The client that answers for a buffer: its own, else that of the working folder. nil with the reason if there is none.
 function M.client_of(bufnr)
   local own = vim.lsp.get_clients({ name = M.name, bufnr = bufnr, _uninitialized = true })[1]
-  if own then
+  if own and own.root_dir then
     return own
   end
   local name = vim.api.nvim_buf_get_name(bufnr)
@@ -290,7 +303,7 @@ end
 
 --- Stop every server and start those of the open files again, also where one was left off.
 function M.restart()
-  blocked, crashed = {}, {}
+  blocked, crashed, told = {}, {}, {}
   local clients = vim.lsp.get_clients({ name = M.name, _uninitialized = true })
   for _, client in ipairs(clients) do
     client:stop()

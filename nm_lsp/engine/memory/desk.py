@@ -428,6 +428,9 @@ class MemoryDesk:
         counts = store.counters() if store is not None else {}
         for name, value in self.keeper.pending_counts.items():
             counts[name] = counts.get(name, 0) + value
+        for name, value in (("dropped", self.keeper.n_dropped), ("events_dropped", self.keeper.activity.n_dropped)):
+            if value:
+                counts[name] = counts.get(name, 0) + value
         return counts
 
     def _writable(self) -> SynapseStore:

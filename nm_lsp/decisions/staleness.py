@@ -1,4 +1,4 @@
-"""When a decision is STALE at HEAD: the rules of DESIGN section 8, over a repository and the fold of all events.
+"""When a decision is STALE at HEAD: the rules of `RULES.md`, over a repository and the fold of all events.
 
 The verdict is a function of those two alone: the same by every route, in every work tree, whenever it is looked at.
 What a `Judge` remembers between looks only saves work.

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def host(folder: Path) -> Iterator[Host]:
-    workspace = Workspace(Settings(model=ModelSettings(enabled=False)), lambda event: None)
+    workspace = Workspace(Settings(model=ModelSettings(enabled=False)), lambda _event: None)
     opened = workspace.add_folder(folder)
     opened.wait_ready(GO)
     yield opened

@@ -1,7 +1,7 @@
 // Drives VS Code in headless Chromium: node vscode.mjs URL WORKSPACE SHOTS. Fails with the first thing that is not as a
 // user should see it. `vscode.sh` sets everything up.
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chromium } from "playwright-core";
 
 const [url, workspace, shots] = process.argv.slice(2);
@@ -54,6 +54,20 @@ async function shoot(name) {
   // Boxes fade in.
   await page.waitForTimeout(400);
   await page.screenshot({ path: `${shots}/${name}.png` });
+}
+// The server of this run alone: its environment names the folder of the run.
+function serverPid() {
+  const mine = `XDG_CACHE_HOME=${process.env.XDG_CACHE_HOME}`;
+  const found = readdirSync("/proc").filter((pid) => {
+    try {
+      const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+      return /^\d+$/.test(pid) && words.includes("--stdio") && words.some((part) => part.includes("nm-lsp")) && readFileSync(`/proc/${pid}/environ`, "utf8").includes(mine);
+    } catch {
+      return false; // ended meanwhile, or another user's
+    }
+  });
+  check(found.length === 1, `one server runs (${found.join(", ")})`);
+  return Number(found[0]);
 }
 const word = (text) => page.locator(".editor-instance .view-line span span", { hasText: text }).first();
 const bar = (text) => page.locator(`.statusbar-item:has-text("${text}")`).first();
@@ -141,6 +155,16 @@ try {
   await page.locator(".tab.active", { hasText: "parcel.py" }).waitFor();
   check(true, "search opens what it found");
 
+  // Explanations and histories.
+  await command("nm-lsp: Explain the Last Answer");
+  await page.locator(".editor-instance .view-line", { hasText: "Why these places" }).waitFor();
+  await shoot("explanation");
+  await command("nm-lsp: Show the History of a Decision");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "Amounts are whole cents" }).click();
+  await page.locator(".editor-instance .view-line", { hasText: "restored" }).first().waitFor();
+  await shoot("history");
+  check(true, "the history tells of the restore");
+
   // The views, with one decision stale again.
   await open("money.py");
   await commitChange("billing: round once more");
@@ -154,6 +178,22 @@ try {
   await page.waitForTimeout(1_500);
   await shoot("views");
   say(`the sidebar: ${(await page.locator(".sidebar .monaco-list-row").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()).join(" | ")}`);
+
+  // A server that is killed is back with the same marks, once.
+  const killed = Date.now();
+  process.kill(serverPid(), "SIGKILL");
+  await page.waitForSelector(".editor-instance .squiggly-warning", { state: "detached", timeout: 10_000 });
+  await page.waitForSelector(".editor-instance .squiggly-warning", { timeout: 30_000 });
+  say(`the mark is back ${since(killed)} after the server was killed`);
+  await bar("1 stale").waitFor();
+  check((await page.locator(".editor-instance .squiggly-warning").count()) === 1, "the mark is there once");
+  check((await toasts()).length === 0, "nobody was bothered with it");
+
+  await command("nm-lsp: Show Stale Decisions");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "Amounts are whole cents" }).waitFor();
+  await shoot("stale-list");
+  await page.keyboard.press("Escape");
+  await view.locator(".monaco-list-row", { hasText: "Amounts are whole cents" }).hover();
   await view.locator(".monaco-list-row", { hasText: "Amounts are whole cents" }).locator('.action-label[aria-label*="What Changed Since"]').click();
   await page.waitForSelector(".monaco-diff-editor");
   await page.locator(".tab.active", { hasText: "↔ now" }).waitFor();
@@ -179,6 +219,24 @@ try {
   await shoot("menu");
   await page.keyboard.press("Escape");
 
+  await command("nm-lsp: Get Started");
+  await page.locator(".gettingStartedContainer", { hasText: "Record a decision" }).waitFor();
+  await shoot("walkthrough");
+  // The page takes the focus when it is complete, which would close a box.
+  await command("View: Close Editor");
+  await open("money.py");
+  await command("nm-lsp: Amend a Decision");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "Amounts are shown" }).click();
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "Title" }).click();
+  await answer("Amounts are shown with the currency behind");
+  await view.locator(".monaco-list-row", { hasText: "currency behind" }).waitFor();
+  check(true, "an amended title shows in the view");
+  await command("nm-lsp: Copy Context for an Agent");
+  await answer("round an amount");
+  await page.locator(".notification-toast", { hasText: "tokens of context" }).waitFor();
+  say(`copied: ${(await toasts()).join(" | ")}`);
+  await dismiss();
+
   await command("Developer: Show Running Extensions");
   await page.waitForSelector(".runtime-extensions-editor .extension");
   await page.waitForTimeout(1_000);
@@ -193,6 +251,18 @@ try {
   const activation = Number(/Activation: (\d+)ms/.exec(times)?.[1]);
   check(activation <= 100, `activation takes at most 100 ms (${activation} ms)`);
   check(!(await toasts()).some((text) => /error|fail|traceback/i.test(text)), "nobody complains");
+
+  // A wrong setting: one message that names it; right again: ready, without anything else to do.
+  const machine = process.env.MACHINE_SETTINGS;
+  const right = readFileSync(machine, "utf8");
+  writeFileSync(machine, JSON.stringify({ "nmLsp.server.path": "/nowhere/nm-lsp" }));
+  await page.locator(".notification-toast", { hasText: "nmLsp.server.path" }).waitFor();
+  await shoot("wrong-setting");
+  say(`a wrong setting: ${(await toasts()).join(" | ")}`);
+  check((await toasts()).length === 1, "it is said once");
+  writeFileSync(machine, right);
+  await bar("nm-lsp ready").waitFor();
+  check(true, "the corrected setting is enough");
   say("done");
 } catch (error) {
   await shoot("failed");

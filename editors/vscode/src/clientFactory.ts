@@ -22,7 +22,6 @@ export interface ClientHooks {
   runCommand(name: string, argument: Record<string, unknown>, run: (argument: Record<string, unknown>) => Promise<unknown>): Promise<unknown>;
   settings(scope: vscode.Uri | undefined): Record<string, unknown>;
   progress(token: string, value: { kind: string; percentage?: number; message?: string }): void;
-  closed(): void;
 }
 
 export type Client = LanguageClient;
@@ -59,10 +58,7 @@ export function createClient(streams: Streams, hooks: ClientHooks): LanguageClie
     middleware,
     errorHandler: {
       error: () => ({ action: ErrorAction.Continue, handled: true }),
-      closed: () => {
-        hooks.closed();
-        return { action: CloseAction.DoNotRestart, handled: true };
-      },
+      closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: "The connection is closed." }),
     },
   };
   return new LanguageClient(

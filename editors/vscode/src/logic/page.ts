@@ -143,16 +143,12 @@ export function historyPage(history: HistoryResult): Page {
   writer.line([history.id, { kind: "decision", id: history.id }]);
   writer.line();
   for (const row of history.rows) {
-    const who = [row.actor, row.client ?? row.face].filter((part): part is string => !!part).map((part) => oneLine(part)).join(", ");
-    const where = [row.commit?.slice(0, 8), row.branch].filter((part): part is string => !!part).join(" · ");
-    writer.line(`## ${row.time.replace("T", " ").slice(0, 16)}  ${row.kind}`);
+    writer.line(`## ${localTime(row.time)}  ${row.kind}`);
     writer.line();
-    for (const text of [row.text, row.reason && !row.text.includes(row.reason) ? row.reason : "", [who, where].filter(Boolean).join(" · ")]) {
-      if (text) {
-        writer.prose(oneLine(text, 2000));
-        writer.line();
-      }
-    }
+    // The text names who and how; what it does not say follows.
+    const more = [row.reason, row.commit?.slice(0, 8), row.branch].filter((part): part is string => !!part && !row.text.includes(part));
+    writer.line([row.text, ...more].map((part) => oneLine(part, 2000)).filter((part) => part !== "").join(" · "));
+    writer.line();
   }
   return writer.page();
 }
@@ -212,7 +208,17 @@ function place(hit: Pick<Hit, "uri" | "range">): Target {
 }
 
 function day(time: string): string {
-  return time.slice(0, 10);
+  return localTime(time).slice(0, 10);
+}
+
+/** A time of the wire (UTC) as the reader's clock shows it. */
+function localTime(time: string): string {
+  const at = new Date(time);
+  if (Number.isNaN(at.getTime())) {
+    return time;
+  }
+  const two = (part: number): string => String(part).padStart(2, "0");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
 function languageOf(path: string): string {

@@ -71,7 +71,7 @@ export class Asking {
     }
     await this.api.attempt(async () => {
       const result = await this.api.call<ExplainResult>("explain", { query: last.query }, last.folder);
-      await this.pages.show(t("Why: {0}", oneLine(last.query, 60)) + ".md", last.folder.name, explainPage(result));
+      await this.pages.show(t("Explanation - {0}", oneLine(last.query, 60)) + ".md", last.folder.name, explainPage(result));
     });
   }
 

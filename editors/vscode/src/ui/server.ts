@@ -168,7 +168,6 @@ export class Server implements vscode.Disposable {
       runCommand: this.runCommand,
       settings: (scope) => this.settings(scope),
       progress: (token, value) => this.progress(token, value),
-      closed: () => this.output.debug("The connection is closed."),
     });
     client.onNotification("neuralmind/statusChanged", (params: { folder: string }) => this.changeEmitter.fire(params.folder));
     const started = client.start().then(
@@ -261,6 +260,7 @@ export class Server implements vscode.Disposable {
 
   private setState(state: ServerState): void {
     this.current = state;
+    void vscode.commands.executeCommand("setContext", "nmLsp.running", state.kind === "running");
     this.stateEmitter.fire(state);
   }
 

@@ -21,11 +21,13 @@
   "The command of the language server."
   :type 'string)
 
-(defcustom nm-lsp-modes '(text-mode rst-mode conf-toml-mode conf-unix-mode markdown-mode)
-  "Major modes that Eglot runs the server for.  Set it before this file is loaded."
+(defcustom nm-lsp-modes '(text-mode conf-mode)
+  "Major modes that Eglot runs the server for, and all that derive from them.
+Those with a server of their own keep it.  Set it before this file is loaded."
   :type '(repeat symbol))
 
-(add-to-list 'eglot-server-programs (cons nm-lsp-modes (list nm-lsp-program "--stdio")))
+;; Appended, so that the entries of modes that derive from these come first.
+(add-to-list 'eglot-server-programs (cons nm-lsp-modes (list nm-lsp-program "--stdio")) t)
 
 (defun nm-lsp--show (name &rest arguments)
   "Show in buffer NAME what the command prints for ARGUMENTS."

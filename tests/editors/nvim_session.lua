@@ -292,6 +292,28 @@ step('stale', function()
   return { statusline = require('nm_lsp').statusline(gov), list = list, title = title, hover = hovered() }
 end)
 
+step('lens', function()
+  vim.cmd.buffer(gov)
+  wait('lenses', function()
+    local lenses = vim.lsp.codelens.get(gov)
+    return #lenses > 0 and lenses[1].command.title:find('stale') ~= nil
+  end)
+  local titles = vim.tbl_map(function(lens)
+    return lens.command.title
+  end, vim.lsp.codelens.get(gov))
+  vim.api.nvim_win_set_cursor(0, { 6, 4 })
+  chosen = { '1 decision' }
+  vim.lsp.codelens.run()
+  chosen = {}
+  wait('the page', function()
+    return vim.api.nvim_buf_get_name(0):find('governing') ~= nil
+  end)
+  local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+  local name = vim.api.nvim_buf_get_name(0)
+  vim.cmd.buffer(gov)
+  return { titles = titles, page = name, text = text }
+end)
+
 -- D03
 step('crash', function()
   local client = client_of(gov)
@@ -330,6 +352,10 @@ step('restore', function()
     vim.lsp.buf.code_action()
   end, 'Restored')
   marked(gov, 0)
+  wait('fewer stale decisions above the code', function()
+    local lens = vim.lsp.codelens.get(gov)[1]
+    return lens ~= nil and lens.command.title == '1 decision'
+  end)
   return { notes = told, offered = questions[1].shown, seconds = (vim.uv.hrtime() - start) / 1e9 }
 end)
 

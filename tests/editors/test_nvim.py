@@ -31,8 +31,8 @@ def governed(value):
 """
 
 _SERVER = """#!/bin/sh
-echo $$ >> '{pids}'
-exec '{python}' -m nm_lsp.server.main
+[ "$1" = --version ] || echo $$ >> '{pids}'
+exec '{python}' -m nm_lsp "$@"
 """
 _BROKEN = """#!/bin/sh
 if [ "$1" != --version ]; then echo start >> '{starts}'; fi
@@ -235,6 +235,13 @@ def test_d03_after_a_crash_the_marks_are_there_once(session: Any) -> None:
     ]
 
 
+def test_lenses_count_decisions_and_lead_to_them(session: Any) -> None:
+    step = session["lens"]
+    assert set(step["titles"]) == {"1 decision · 1 stale"}
+    assert step["page"].endswith(".md")
+    assert "Doubling stays" in step["text"]
+
+
 def test_what_changed_since_is_a_comparison(session: Any) -> None:
     seen, now = session["diff"]
     assert ("value * 2" in seen["text"], "value * 3" in now["text"]) == (True, True)
@@ -251,7 +258,7 @@ def test_restoring_by_code_action_clears_the_mark(session: Any) -> None:
 def test_an_answer_opens_in_a_window_and_leads_to_its_places(session: Any) -> None:
     step = session["ask"]
     assert "- pkg/gov.py:6 function governed" in step["text"]
-    assert step["text"].startswith("> There is no model")
+    assert "> There is no model" in step["text"]
     assert (step["filetype"], step["closed"]) == ("markdown", True)
     assert step["at"] == [str(session["base"] / "project/pkg/gov.py"), 6]
     assert (step["list"][0]["line"], step["list"][0]["text"]) == (6, "function governed  def governed(value)")
@@ -289,6 +296,7 @@ def test_a_decision_is_invalidated_with_a_reason(session: Any) -> None:
 def test_the_health_check_names_servers_and_what_is_missing(session: Any) -> None:
     text = session["health"]
     assert "Neovim 0.11" in text
+    assert f"{session['base'] / 'server'}, nm-lsp 0." in text
     assert f"{session['base'] / 'project'}: ready" in text
     assert "embedding model is not installed" in text
 

@@ -87,6 +87,9 @@ def test_claude_code_finds_the_plugin() -> None:
     fields = dict(line.split(": ", 1) for line in head.strip().splitlines())
     assert fields["name"] == "code-memory"
     assert len(fields["description"]) < 1024
+    # What changes a decision is not allowed in advance: a person is asked.
+    allowed = re.findall(r"Bash\(nm-lsp ([^:]*):\*\)", fields["allowed-tools"])
+    assert set(allowed) == {"query", "search", "guard", "decisions search", "decisions diff"}
 
 
 def test_claude_code_has_the_server_for_types_without_another() -> None:

@@ -59,13 +59,17 @@ end
 
 local function answer_page(client, question, result, is_local)
   local lines = vim.split(result.text ~= '' and result.text or 'Nothing here matches this question.', '\n')
+  local remarks = notes_of(result)
   for _, row in ipairs(result.decisions) do
     if row.status ~= 'active' then
-      table.insert(lines, 1, ('> The decision “%s” (%s) is %s.'):format(row.title, row.id, row.status))
+      table.insert(remarks, ('The decision “%s” (%s) is %s.'):format(row.title, row.id, row.status))
     end
   end
-  for _, note in ipairs(notes_of(result)) do
-    table.insert(lines, 1, '> ' .. note)
+  for i, remark in ipairs(remarks) do
+    table.insert(lines, i, '> ' .. remark)
+  end
+  if #remarks > 0 then
+    table.insert(lines, #remarks + 1, '')
   end
   local _, named = places_in(client, lines, result.hits)
   local others = vim.tbl_filter(function(hit)
@@ -83,11 +87,19 @@ local function answer_page(client, question, result, is_local)
   end)
 end
 
+local function phase_of(status)
+  if status.ready then
+    return 'Ready.'
+  end
+  local progress = status.progress
+  return progress.total > 0 and ('Indexing: %d of %d.'):format(progress.done, progress.total) or 'The index is being prepared.'
+end
+
 local function show_status(status)
   local lines = {
-    '# ' .. status.folder,
+    '# ' .. vim.uri_to_fname(status.folder),
     '',
-    status.ready and 'Ready.' or ('Indexing: %d of %d.'):format(status.progress.done, status.progress.total),
+    phase_of(status),
     ('- %d files, %d symbols'):format(status.files, status.symbols),
     ('- vectors: %d of %d'):format(status.vectors.done, status.vectors.total),
   }

@@ -17,7 +17,8 @@ end
 
 local function check_editor()
   if vim.fn.has('nvim-0.11') == 1 then
-    vim.health.ok('Neovim ' .. tostring(vim.version()))
+    local version = vim.version()
+    vim.health.ok(('Neovim %d.%d.%d'):format(version.major, version.minor, version.patch))
   else
     vim.health.error('Neovim 0.11 or later is needed.')
   end

@@ -196,20 +196,7 @@ local function on_attach(client, bufnr)
   if not vim.tbl_contains(known, bufnr) then
     table.insert(known, bufnr)
   end
-  if config.get().code_lens and client:supports_method('textDocument/codeLens', bufnr) then
-    if vim.lsp.codelens.enable then
-      vim.lsp.codelens.enable(true, { bufnr = bufnr })
-      return
-    end
-    local group = vim.api.nvim_create_augroup('nm_lsp.lens.' .. bufnr, { clear = true })
-    local function show()
-      if vim.api.nvim_buf_is_loaded(bufnr) and not client:is_stopped() then
-        vim.lsp.codelens.refresh({ bufnr = bufnr })
-      end
-    end
-    vim.api.nvim_create_autocmd({ 'BufEnter', 'BufWritePost' }, { group = group, buffer = bufnr, callback = show })
-    show()
-  end
+  require('nm_lsp.lens').attach(client, bufnr)
 end
 
 --- What Neovim starts the server with; `vim.lsp.config('nm_lsp', …)` can change any of it.

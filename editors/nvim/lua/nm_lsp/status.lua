@@ -16,7 +16,12 @@ function M.refresh(client)
   local sent = client:request('neuralmind/status', vim.empty_dict(), function(err, result)
     asking[client.id] = nil
     if not err then
+      local before = known[client.id]
       known[client.id] = result
+      local is_same = before and before.head == result.head and before.ready == result.ready
+      if not (is_same and vim.deep_equal(before.decisions, result.decisions)) then
+        require('nm_lsp.lens').renew(client)
+      end
       vim.cmd.redrawstatus()
     end
     if again[client.id] then

@@ -165,7 +165,8 @@ class MemoryDesk:
         """Learn what is open and write the page. Quick: what takes longer is left undone."""
         if self._enabled() and self._ticking.acquire(timeout=0.2):
             try:
-                self.learner.tick(all_of_it=True)
+                if self.learner.has_work:
+                    self.learner.tick(all_of_it=True)
                 self.learner.write_counts(self._clock())
                 self._write_page(at_end=True)
             finally:
@@ -173,7 +174,7 @@ class MemoryDesk:
 
     def _write_page(self, *, at_end: bool) -> None:
         keeper = self.keeper
-        if not self._writes_page():
+        if not self._writes_page() or not keeper.n_written:
             return
         if self._page is None:
             self._page = MemoryPage(keeper.folder)

@@ -41,6 +41,7 @@ class MemoryKeeper:
         self.problem: StoreProblem | None = None
         self.set_aside: Path | None = None
         self.n_dropped = 0
+        self.n_written = 0
         self._lock = threading.RLock()
         self._store: SynapseStore | None = None
         self._queue: deque[Write] = deque()
@@ -154,6 +155,7 @@ class MemoryKeeper:
                 if self._queue and self._queue[0] is write:
                     self._queue.popleft()
             self.problem = None
+            self.n_written += 1
         self._write_counts()
         return True
 

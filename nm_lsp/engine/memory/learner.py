@@ -111,6 +111,11 @@ class Learner:
     def n_pending(self) -> int:
         return len(self._pending)
 
+    @property
+    def has_work(self) -> bool:
+        """Whether anything was noted that is not learned yet."""
+        return bool(self._pending or self._renames) or self.funnel.due_in(self._clock()) is not None
+
     # -- the thread that learns -------------------------------------------------------------------------------------
 
     def tick(self, *, all_of_it: bool = False) -> None:

@@ -14,12 +14,14 @@ from nm_lsp.base.cancellation import Cancellation
 def interruptible() -> Iterator[Cancellation]:
     """Within it, the first Ctrl-C sets the cancellation; the next one raises `KeyboardInterrupt` as usual."""
     cancel = Cancellation()
+    # Read first: the signal may come before `signal.signal` has returned.
+    previous = signal.getsignal(signal.SIGINT)
 
     def interrupt(_signum: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, previous)
         cancel.cancel()
 
-    previous = signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield cancel
     finally:

@@ -15,6 +15,7 @@ asked before and after learning: the rank of the right symbol, and the number of
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import random
 import sys
@@ -27,16 +28,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine_memory"))
 
-from editing import Editing
+from editing import CALLER, GO, Editing
 from learning_histories import Change, History, generated, of_repository, questions, split
 from retrieval_corpus import build, own_texts, parse_all, read_folder
 
 from nm_lsp.engine.memory.recall import MORE_LOOKED_AT
+from nm_lsp.engine.memory_requests import NeighborsParams
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.ranking import search
 from nm_lsp.search.segment import FileStamp, IndexedFile, Segment, SegmentBuilder
 from nm_lsp.search.tokens import terms_of
-from nm_lsp.synapses.edits import changed_lines, symbols_at
+from nm_lsp.synapses.rules import STRUCTURAL
 
 Rank = Callable[[str, Change], list[str]]
 KS = (5, 10)
@@ -97,24 +99,15 @@ def replay(work: Replay, train: Sequence[Change], *, edits: bool, commits: bool,
         work.tick()
 
 
-def learned(work: Replay) -> Rank:
-    """Files by the energy that the changed symbols of the given file bring to theirs."""
-    recall = work.desk.recall()
+def neighbors(work: Replay, *, learned_only: bool = False) -> Rank:
+    """Files as `neighbors` lists them for the given file."""
 
-    def rank(path: str, change: Change) -> list[str]:
-        text = change.files[path]
-        shape = work.desk.learner.shapes.of(path, text or "")
-        before = work.read(path)
-        changed = symbols_at(shape.symbols, changed_lines(before, text or "")) or [path]
-        seeds = dict.fromkeys(map(work.corpus.id, work.corpus.file_docs(work.corpus.file_numbers[path])), 0.3)
-        seeds.update(dict.fromkeys(changed, 1.0))
-        energy: Counter[str] = Counter()
-        for row in recall.spread(seeds, top=200) if recall is not None else ():
-            energy[row.id.partition("::")[0]] += row.energy
-        energy.pop(path, None)
-        return [other for other, _ in sorted(energy.items(), key=lambda item: (-item[1], item[0]))]
+    @functools.cache
+    def listed(path: str) -> list[str]:
+        rows = work.desk.neighbors(NeighborsParams(symbol=path, limit=100), GO, CALLER).neighbors
+        return [row.id for row in rows if not learned_only or row.source != STRUCTURAL]
 
-    return rank
+    return lambda path, _change: listed(path)
 
 
 def by_folder(known: frozenset[str], train: Sequence[Change]) -> Rank:
@@ -217,7 +210,8 @@ def measure(history: History, asked: Sequence[tuple[str, list[str]]]) -> None:
                     ("co-change counts", recall_at(by_count(train), posed)),
                 ]
                 print(f"\n{history.name}: {len(train)} commits learned, {len(posed)} questions of {len(test)} commits")
-            rows.append((f"learned from {name}", recall_at(learned(work), posed)))
+            rows.append((f"neighbors, {name}", recall_at(neighbors(work), posed)))
+            rows.append(("  learned ones alone", recall_at(neighbors(work, learned_only=True), posed)))
             if asked:
                 after[name] = answered(work, asked)
             work.close()

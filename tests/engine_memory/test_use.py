@@ -292,3 +292,11 @@ def test_the_page_is_sorted_and_stable(pairs: list[LearnedPair]) -> None:
         < text.index("| 0.4 |  | `a` | `c` |")
     )
     assert text.endswith("Pairs: 3, of them lasting: 1. Transitions taken more than once: 2.\n")
+
+
+def test_a_file_goes_with_files(work: Editing) -> None:
+    learn(work, (ADD, ZONE), (TOTAL, ZONE), times=2)
+    rows = work.desk.neighbors(NeighborsParams(symbol="cart.py"), GO, CALLER).neighbors
+    assert (rows[0].id, rows[0].source) == ("ship.py", "personal")
+    assert rows[0].weight > 0.51
+    assert {row.id: row.source for row in rows[1:]}["mail.py"] == "structural"

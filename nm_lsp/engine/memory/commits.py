@@ -13,7 +13,7 @@ from nm_lsp.git import Repository as GitRepository
 from nm_lsp.git.branches import HeadMove, branch_tips, head_moves, is_merged_by_content, moved_files
 from nm_lsp.storage.synapses import BranchRow
 from nm_lsp.synapses.edits import changed_lines, symbols_at
-from nm_lsp.synapses.pairs import MAX_FILES
+from nm_lsp.synapses.pairs import MAX_FILES, MAX_SYMBOLS
 from nm_lsp.synapses.rules import BRANCH
 from nm_lsp.worker.sources import Unreadable, decode
 
@@ -23,8 +23,11 @@ MAX_BYTES = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class CommitLesson:
-    """Repository-relative: the symbols a commit changed (their files where a file has none), old → new names of symbols
-    that moved to another file. `n_files` counts what it changed, also beyond the limit."""
+    """Repository-relative: the symbols a commit changed, old → new names of symbols that moved to another file.
+
+    A file stands for itself where it is new or has no symbols, and where the commit changed too many symbols to name
+    them. `n_files` counts what it changed, also beyond the limit.
+    """
 
     commit: str
     n_files: int
@@ -52,6 +55,7 @@ def lesson_of(git: GitRepository, move: HeadMove, shapes: Shapes) -> CommitLesso
     if len(difference) > MAX_FILES:
         return CommitLesson(move.commit, len(difference))
     symbols: list[str] = []
+    files: list[str] = []
     removed: dict[tuple[str, bytes], list[str]] = {}
     added: dict[tuple[str, bytes], list[str]] = {}
     for change in difference:
@@ -62,7 +66,12 @@ def lesson_of(git: GitRepository, move: HeadMove, shapes: Shapes) -> CommitLesso
         for come in after.hashes.keys() - before.hashes.keys():
             added.setdefault((come.partition("::")[2], after.hashes[come]), []).append(come)
         if new is not None:
-            symbols += symbols_at(after.symbols, changed_lines(old or "", new)) or [change.path]
+            files.append(change.path)
+            # Of a new file everything is new; what it goes with is said by the file as a whole.
+            ranges = changed_lines(old, new) if old is not None else []
+            symbols += symbols_at(after.symbols, ranges) or [change.path]
+    if len(symbols) > MAX_SYMBOLS:
+        symbols = files
     moved = {
         olds[0]: added[key][0]
         for key, olds in removed.items()

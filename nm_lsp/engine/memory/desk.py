@@ -17,7 +17,7 @@ from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused, StoreProblem
 from nm_lsp.engine.decision_requests import Caller
 from nm_lsp.engine.decisions.worktree import WorkTree
-from nm_lsp.engine.memory import inspecting, probing, reviewing
+from nm_lsp.engine.memory import inspecting, linking, probing, reviewing
 from nm_lsp.engine.memory.keeper import MemoryKeeper, MemoryKeepers
 from nm_lsp.engine.memory.learner import Learner
 from nm_lsp.engine.memory.page import MemoryPage
@@ -198,7 +198,7 @@ class MemoryDesk:
             return []
         around = [doc for doc in corpus.file_docs(file) if _covers(corpus, doc, line)]
         node = corpus.id(around[-1]) if around else path
-        rows = inspecting.learned_neighbors(
+        rows = linking.learned_neighbors(
             self.keeper.memory(), self.namespace, self._where.prefix.text, node, self._clock()
         )
         known = [row for row in rows if row.weight >= SHOWN_FROM and corpus.find(row.id) is not None]
@@ -236,17 +236,19 @@ class MemoryDesk:
     # -- use cases --------------------------------------------------------------------------------------------------
 
     def neighbors(self, params: NeighborsParams, cancel: Cancellation, _: Caller) -> NeighborsResult:
-        """What goes with a symbol: learned, and (weaker) by imports and calls."""
+        """What goes with a symbol, or with a file as a whole: learned, and (weaker) by imports and calls."""
         _check_limit(params.limit)
         corpus = self._corpus()
         node = self._node(corpus, params.symbol)
         cancel.check()
-        rows = inspecting.learned_neighbors(
-            self.keeper.memory(), self._where.standpoint().namespace, self._where.prefix.text, node, self._clock()
-        )
-        rows += inspecting.structural_neighbors(corpus, node, {row.id for row in rows})
+        memory, prefix, now = self.keeper.memory(), self._where.prefix.text, self._clock()
+        if node in corpus.file_numbers:
+            rows = linking.file_neighbors(memory, corpus, self.namespace, prefix, node, now)
+        else:
+            rows = linking.learned_neighbors(memory, self.namespace, prefix, node, now)
+            rows += linking.structural_neighbors(corpus, node, {row.id for row in rows})
         found: list[Neighbor] = []
-        for row in sorted(rows, key=lambda row: (-row.weight, row.id)):
+        for row in sorted(rows, key=lambda row: (-row.weight, -row.count, row.id)):
             doc = corpus.find(row.id)
             if doc is not None and len(found) < params.limit:
                 found.append(
@@ -264,7 +266,7 @@ class MemoryDesk:
         node = self._node(corpus, params.symbol) if params.symbol is not None else self.learner.last_touched()
         if node is None:
             return NextResult(None, ())
-        steps = inspecting.steps_from(
+        steps = linking.steps_from(
             self.keeper.memory(), self._where.standpoint().namespace, self._where.prefix.text, node, self._clock()
         )
         total = sum(steps.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,104 +13,14 @@ from nm_lsp.engine.decisions.keeper import login_name
 from nm_lsp.engine.memory.page import page_of
 from nm_lsp.engine.memory_requests import NamespaceRow, PairRow
 from nm_lsp.git import Repository as GitRepository
-from nm_lsp.graph.model import Confidence
-from nm_lsp.search.corpus import Corpus
 from nm_lsp.storage.synapse_reading import StoredMemory
 from nm_lsp.storage.times import utc_text
 from nm_lsp.synapses.network import NO_EDGES
 from nm_lsp.synapses.page import FIRST_LINE, memory_page
-from nm_lsp.synapses.rules import (
-    PERSONAL,
-    QUERY_CAP,
-    READ_FACTORS,
-    STRUCTURAL,
-    TRANSITION_PRUNE,
-    read_factors,
-    transition_at,
-)
+from nm_lsp.synapses.rules import PERSONAL, transition_at
 
 BUNDLE_FORMAT: Final = "nm-lsp-synapses"
 BUNDLE_VERSION: Final = 1
-_USES_LOOKED_AT: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """A neighbour before it is placed. `id` is folder-relative."""
-
-    id: str
-    weight: float
-    source: str
-    count: int
-    lasting: bool
-    last_used: str | None
-
-
-def learned_neighbors(memory: StoredMemory | None, active: str, prefix: str, node: str, now: float) -> list[Linked]:
-    """The edges of `node` as a reader of `active` sees them at `now`; of several for a pair, the greatest."""
-    number = memory.numbers.get(prefix + node) if memory is not None else None
-    if memory is None or number is None:
-        return []
-    best: dict[str, Linked] = {}
-    for namespace, rows, weights in memory.parts(read_factors(active), active, now):
-        at = np.flatnonzero(((rows.a == number) | (rows.b == number)) & (weights > QUERY_CAP / 2))
-        lasting = rows.lasting
-        for row in at.tolist():
-            other = int(rows.b[row] if rows.a[row] == number else rows.a[row])
-            name = memory.names.get(other, "")
-            if other == number or not name.startswith(prefix):
-                continue
-            linked = Linked(
-                name[len(prefix) :],
-                round(float(weights[row]), 4),
-                namespace,
-                int(rows.count[row]),
-                bool(lasting[row]),
-                utc_text(float(rows.at[row])),
-            )
-            if linked.id not in best or best[linked.id].weight < linked.weight:
-                best[linked.id] = linked
-    return list(best.values())
-
-
-def structural_neighbors(corpus: Corpus, node: str, known: set[str]) -> list[Linked]:
-    """What `node` uses and what uses it, by calls and imports: never stored, read at the factor of its namespace."""
-    doc = corpus.find(node)
-    if doc is None:
-        return []
-    certainty = {Confidence.RESOLVED: 1.0, Confidence.UNIQUE: 0.8, Confidence.AMBIGUOUS: 0.0}
-    found: dict[str, float] = {}
-    targets = [target for _, targets in corpus.references_from(doc) for target in targets]
-    uses = [(target.doc, target.confidence) for target in targets]
-    uses += [(source, target.confidence) for source, target in corpus.references_to(doc, _USES_LOOKED_AT)]
-    for other, confidence in uses:
-        weight = READ_FACTORS[STRUCTURAL] * certainty[confidence] * _STRUCTURAL_WEIGHT
-        identity = corpus.id(other)
-        if other != doc and weight > 0 and identity not in known:
-            found[identity] = max(found.get(identity, 0.0), weight)
-    return [Linked(identity, round(weight, 4), STRUCTURAL, 0, False, None) for identity, weight in found.items()]
-
-
-_STRUCTURAL_WEIGHT: Final = 0.5
-"""A resolved use counts as much as two or three joint edits."""
-
-
-def steps_from(memory: StoredMemory | None, active: str, prefix: str, node: str, now: float) -> dict[str, float]:
-    """Folder-relative id → how often it was touched after `node`, decayed to `now`, namespaces by their factors."""
-    number = memory.numbers.get(prefix + node) if memory is not None else None
-    if memory is None or number is None:
-        return {}
-    names = memory.renames.get(active, {})
-    found: dict[str, float] = {}
-    for namespace, factor in read_factors(active).items():
-        for (a, b), (n, at) in memory.steps.get(namespace, {}).items():
-            seen_a, seen_b = (a, b) if namespace == active else (names.get(a, a), names.get(b, b))
-            count = transition_at(n, now - at, namespace) * factor
-            name = memory.names.get(seen_b, "")
-            if seen_a == number and count >= TRANSITION_PRUNE * factor and name.startswith(prefix):
-                identity = name[len(prefix) :]
-                found[identity] = max(found.get(identity, 0.0), count)
-    return found
 
 
 def namespace_rows(memory: StoredMemory | None, factors: Mapping[str, float]) -> tuple[NamespaceRow, ...]:

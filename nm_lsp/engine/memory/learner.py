@@ -19,9 +19,10 @@ from nm_lsp.engine.memory.funnel import QUIET_S, Funnel, Notes
 from nm_lsp.engine.memory.shapes import Shapes
 from nm_lsp.engine.memory.sieve import Committed, Edit, HeadWatch, Sieve
 from nm_lsp.engine.memory.whereabouts import Standpoint, Whereabouts
+from nm_lsp.engine.memory.writes import Join, NoteBranch, Rename, Settle, Teach, nothing
 from nm_lsp.git import Repository as GitRepository
 from nm_lsp.search.corpus import Corpus
-from nm_lsp.storage.synapses import SynapseStore, Teaching
+from nm_lsp.storage.synapses import Teaching
 from nm_lsp.synapses.edits import symbols_at
 from nm_lsp.synapses.pairs import MAX_FILES, Pair, RecentTouches, association_strength, is_bulk, pair, pairs_of
 from nm_lsp.synapses.rules import COMMIT_STRENGTH, EDIT_STRENGTH, OPEN_STRENGTH, USED_STRENGTH
@@ -249,7 +250,7 @@ class Learner:
         )
         if not (taught.pairs or taught.steps or taught.seen or taught.commit):
             return
-        self._where.keeper.submit(_Teach(taught))
+        self._where.keeper.submit(Teach(taught))
         if pairs:
             self._publish(
                 "synapse", lambda: {"namespace": namespace, "pairs": [[a, b, round(s, 4)] for a, b, s in taught.pairs]}
@@ -357,7 +358,7 @@ class Learner:
         if recent is not None:
             recent.rename(inside)
         if self._where.keeper.store(create=False) is not None or self._where.keeper.has_queued:
-            self._where.keeper.submit(_Rename(namespace, dict(renames), now))
+            self._where.keeper.submit(Rename(namespace, dict(renames), now))
 
     def _look_at_branches(self, now: float) -> None:
         git = self._where.git
@@ -369,9 +370,9 @@ class Learner:
         except StoreProblem:
             return
         for row in news.notes:
-            self._where.keeper.submit(_NoteBranch(row.namespace, row.tip, row.diverged, now))
+            self._where.keeper.submit(NoteBranch(row.namespace, row.tip, row.diverged, now))
         for namespace in news.merged:
-            self._where.keeper.submit(_Join(namespace, now))
+            self._where.keeper.submit(Join(namespace, now))
 
     # -- now and then -----------------------------------------------------------------------------------------------
 
@@ -384,7 +385,7 @@ class Learner:
             self._settled_at = now
             self._look_at_branches(now)
             if keeper.store(create=False) is not None:
-                keeper.submit(_Settle(now, self._where.standpoint().namespace, self.is_gone()))
+                keeper.submit(Settle(now, self._where.standpoint().namespace, self.is_gone()))
 
     def write_counts(self, now: float) -> None:
         """Have counters and what questions lifted written, if anything was ever learned here."""
@@ -395,9 +396,9 @@ class Learner:
         prefix = self._where.prefix.text
         if lifts:
             lifted = [(prefix + a, prefix + b) for a, b in lifts]
-            keeper.submit(_Teach(Teaching(self._where.standpoint().namespace, now, lifted=lifted)))
+            keeper.submit(Teach(Teaching(self._where.standpoint().namespace, now, lifted=lifted)))
         elif keeper.pending_counts:
-            keeper.submit(_nothing)
+            keeper.submit(nothing)
 
     def is_gone(self) -> Callable[[str], bool] | None:
         """Whether a repository-relative node is no more, as far as this folder's index reaches; None without one."""
@@ -420,58 +421,3 @@ def known_nodes(corpus: Corpus, symbols: Iterable[str]) -> list[str]:
         if node is not None:
             found.setdefault(node)
     return list(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Teach:
-    batch: Teaching
-
-    def __call__(self, store: SynapseStore) -> None:
-        store.teach(self.batch)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rename:
-    namespace: str
-    renames: dict[str, str]
-    now: float
-
-    def __call__(self, store: SynapseStore) -> None:
-        store.rename(self.namespace, self.renames, self.now)
-
-
-@dataclass(frozen=True, slots=True)
-class _NoteBranch:
-    namespace: str
-    tip: str | None
-    diverged: bool
-    now: float
-
-    def __call__(self, store: SynapseStore) -> None:
-        store.note_branch(self.namespace, self.tip, diverged=self.diverged, now=self.now)
-
-
-@dataclass(frozen=True, slots=True)
-class _Join:
-    namespace: str
-    now: float
-
-    def __call__(self, store: SynapseStore) -> None:
-        store.join(self.namespace, self.now)
-
-
-@dataclass(frozen=True, slots=True)
-class _Settle:
-    now: float
-    namespace: str
-    is_gone: Callable[[str], bool] | None
-
-    def __call__(self, store: SynapseStore) -> None:
-        if store.is_time_credible(self.now):
-            store.settle(self.now)
-            if self.is_gone is not None:
-                store.settle(self.now, only=[self.namespace], is_gone=self.is_gone)
-
-
-def _nothing(_store: SynapseStore) -> None:
-    """Lets the waiting counts be written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from nm_lsp.models.weights import ModelFiles, model_status
 from nm_lsp.search.token_count import TokenCount, counted_tokens, estimated_tokens
 
 _REMEMBERED = 256
+_COUNTED = 20_000
 
 
 class QueryEmbedder:
@@ -26,7 +28,7 @@ class QueryEmbedder:
         self._lock = threading.Lock()
         self._files: ModelFiles | None = None
         self._embedder: object | None = None
-        self._words: WordPieces | None = None
+        self._count: TokenCount | None = None
         self._vectors: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
 
     def configure(self, *, enabled: bool) -> None:
@@ -72,9 +74,10 @@ class QueryEmbedder:
         files = self.files
         if files is None:
             return estimated_tokens
-        if self._words is None:
-            self._words = WordPieces(files.tokenizer)
-        return counted_tokens(self._words.count)
+        if self._count is None:
+            # Answers say the same lines again and again: titles, signatures, the summary.
+            self._count = lru_cache(maxsize=_COUNTED)(counted_tokens(WordPieces(files.tokenizer).count))
+        return self._count
 
 
 def model_problems(embedder: QueryEmbedder, settings: Settings) -> tuple[Problem, ...]:

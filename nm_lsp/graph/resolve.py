@@ -16,6 +16,9 @@ from nm_lsp.graph.model import Confidence, EdgeKind, Import, NodeKind, Reference
 MAX_AMBIGUOUS = 5
 """A use whose name has more definitions than this says nothing about any of them."""
 
+MAX_LOOKED_AT = 60
+"""A name with more definitions than this is not even looked into."""
+
 _SELF_NAMES = frozenset({"self", "this", "cls", "super", "Self", "static", "parent"})
 _IMPLICIT_THIS = frozenset({"java", "csharp", "cpp", "ruby"})
 """Languages in which a bare name can mean a member of the class around it."""
@@ -138,6 +141,8 @@ class Resolver:
         self._index = index
         self._modules = modules
         self._imports: dict[int, dict[str, list[Import]]] = {}
+        self._imported: dict[tuple[int, str], list[int] | None] = {}
+        self._folders: dict[int, str] = {}
 
     def imported_files(self, file: int) -> list[int]:
         """Files of the workspace that `file` imports, each once, in order of first import."""
@@ -165,7 +170,10 @@ class Resolver:
                 return self._targets(own[:1], reference, Confidence.RESOLVED)
             if len(parts) == 2 and parts[0] != "super":
                 return self._anywhere(parts[-1], file, reference, methods_only=True)
-        imported = self._through_imports(file, parts)
+        key = (file, reference.target)
+        if key not in self._imported:
+            self._imported[key] = self._through_imports(file, parts)
+        imported = self._imported[key]
         if imported is not None:
             return self._targets(imported, reference, Confidence.RESOLVED)
         candidates = [int(doc) for doc in self._index.defined(parts[-1])]
@@ -249,14 +257,21 @@ class Resolver:
         return found
 
     def _folder_of(self, doc: int) -> str:
-        return posixpath.dirname(self._index.path_of(self._index.file_of(doc)))
+        file = self._index.file_of(doc)
+        folder = self._folders.get(file)
+        if folder is None:
+            folder = self._folders[file] = posixpath.dirname(self._index.path_of(file))
+        return folder
 
     def _anywhere(self, name: str, file: int, reference: Reference, *, methods_only: bool) -> list[Target]:
         index = self._index
+        defined = index.defined(name)
+        if len(defined) > MAX_LOOKED_AT:
+            return []
         language = index.language_of(file)
         candidates = [
             doc
-            for doc in map(int, index.defined(name))
+            for doc in map(int, defined)
             if (index.kind_of(doc) in _CALLABLE or reference.kind is not EdgeKind.CALLS)
             and (_family(index.language_of(index.file_of(doc))) == _family(language) or _is_prose(language))
             and not (methods_only and index.kind_of(doc) is NodeKind.FUNCTION and index.parent_of(doc) < 0)

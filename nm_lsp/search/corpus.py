@@ -138,16 +138,15 @@ class Corpus:
     @cached_property
     def file_numbers(self) -> dict[str, int]:
         """Path of every live file to its number."""
-        numbers: dict[str, int] = {}
-        for segment, base in zip(self.segments, self._file_base, strict=False):
-            numbers.update(
-                (path, base + row) for row, path in enumerate(segment.paths.all()) if self.live_file[base + row]
-            )
-        return numbers
+        alive = self.live_file.tolist()
+        return {path: file for file, path in enumerate(self._paths) if alive[file]}
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return [path for segment in self.segments for path in segment.paths.all()]
 
     def file_path(self, file: int) -> str:
-        part = bisect_right(self._file_base, file) - 1
-        return self.segments[part].paths[file - self._file_base[part]]
+        return self._paths[file]
 
     def stamp(self, path: str) -> FileStamp | None:
         """What the disk said of a live file when it was read; None for a path that is not here."""

@@ -164,6 +164,11 @@ def _terms(word: str) -> tuple[str, ...]:
     return tuple(terms)
 
 
+def forget_words() -> None:
+    """Give back the memory of a large build; words are learned again as they come."""
+    _MEMO.clear()
+
+
 class _Memo(dict[str, tuple[str, ...]]):
     """Word to terms: a corpus has few distinct words, so splitting and stemming are paid once for each."""
 

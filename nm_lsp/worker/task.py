@@ -21,6 +21,7 @@ from nm_lsp.storage.index_store import IndexStore
 from nm_lsp.watch.folders import FolderWatch, watch_folder
 from nm_lsp.worker.clusters import TopicsKeeper
 from nm_lsp.worker.folder import FolderIndex, Options
+from nm_lsp.worker.memory import release_memory
 from nm_lsp.worker.messages import (
     Building,
     CancelBuild,
@@ -45,6 +46,8 @@ MAX_CHUNK = 400
 SECOND_FROM = 600
 """A build of this many files is worth a second process."""
 QUIET_FILES = 20
+LARGE = 200
+"""Files of a round after which memory is given back."""
 REPORT_S = 0.1
 LOCK_S = 0.5
 _LIMIT_HINT = "Open a smaller folder, leave folders out with index.excludes, or raise index.maxFiles."
@@ -270,6 +273,8 @@ class FolderTask:
             self._watch.cover(self._directories)
         yield False
         yield from self._settle(index, changed=changed)
+        if len(changes.to_read) >= LARGE:
+            release_memory()
         # Whoever waits for symbols and keyword search need not wait for the list of missing vectors too.
         self._dealt_with = ticket
         self._report(Stage.EMBEDDING, 0, 0, quiet=True, force=True)
@@ -338,7 +343,9 @@ class FolderTask:
             self._trouble("model", block.error, "Run `nm-lsp model install`.")
         if not ended and vectors.is_running and block.run == vectors.run:
             self._report(Stage.EMBEDDING, vectors.done, vectors.total, quiet=vectors.is_quiet, force=True)
-        elif ended and self._work is None and not self._has_orders:
+        if ended and vectors.was_large:
+            release_memory()
+        if ended and self._work is None and not self._has_orders:
             self._send(Finished(self._opened.key, self._ticket, block.error))
 
     # -- saying so --------------------------------------------------------------------------------------------------

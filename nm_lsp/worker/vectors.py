@@ -48,6 +48,8 @@ class VectorWork:
         """Compute every vector again instead of taking those in the shared cache, at the next start."""
         self.done = 0
         self.total = 0
+        self.was_large = False
+        """Whether the last run made so many vectors that its memory is worth giving back."""
 
     @property
     def is_running(self) -> bool:
@@ -76,6 +78,7 @@ class VectorWork:
         self.run += 1
         self._cancel = cancel = Cancellation()
         self.done, self.total = len(wanted) - len(pending), len(wanted)
+        self.was_large = len(pending) > QUIET_TEXTS
         threading.Thread(
             target=self._embed, args=(pending, files, self.run, self.fresh, cancel), name="nm-embedding", daemon=True
         ).start()

@@ -70,7 +70,7 @@ class Session:
     def status(self) -> Any:
         return self.request("neuralmind/status", {})
 
-    def wait(self, done: Callable[[Any], bool], pause_s: float = 0.02) -> float:
+    def wait(self, done: Callable[[Any], bool], pause_s: float = 0.1) -> float:
         """Seconds since the start until the status says so."""
         while not done(self.status()):
             time.sleep(pause_s)
@@ -117,12 +117,12 @@ class Session:
 
 @contextmanager
 def watched_memory(session: Session) -> Iterator[list[float]]:
-    """The samples of the family's memory while the block runs, ten a second."""
+    """The samples of the family's memory while the block runs, one a second."""
     samples: list[float] = []
     ended = threading.Event()
 
     def sample() -> None:
-        while not ended.wait(0.1):
+        while not ended.wait(1.0):
             samples.append(session.memory_mb())
 
     thread = threading.Thread(target=sample, daemon=True)

@@ -18,7 +18,7 @@ const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium",
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
-const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+const page = await browser.newPage({ viewport: { width: 1180, height: 720 } });
 page.setDefaultTimeout(30_000);
 // The server's own messages would cover what is looked at; each is read when it comes.
 const toasts = async () => (await page.locator(".notification-toast").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim());

@@ -1,6 +1,6 @@
 /** The Decisions view as plain data: folders, groups by status, decisions, governed files. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import type { AnchorRow, DecisionRow, Status } from "./wire";
 
 export interface FolderDecisions { uri: string; name: string; rows: readonly DecisionRow[]; total: number }
@@ -34,17 +34,17 @@ export function matches(row: DecisionRow, filter: string): boolean {
 }
 
 export function statusWord(status: Status): string {
-  const words: Record<Status, string> = { stale: t("Stale"), unknown: t("Unknown"), active: t("Active"), invalidated: t("Invalidated") };
+  const words: Record<Status, string> = { stale: l10n.t("Stale"), unknown: l10n.t("Unknown"), active: l10n.t("Active"), invalidated: l10n.t("Invalidated") };
   return words[status];
 }
 
 /** What a status means, for a person who meets it for the first time. */
 export function statusMeaning(status: Status): string {
   const words: Record<Status, string> = {
-    stale: t("A commit changed what these govern. Look at the change, then restore what still holds and invalidate what does not."),
-    unknown: t("Git cannot answer, so nobody knows whether these hold."),
-    active: t("These hold: what they govern is as it was when a person last confirmed them."),
-    invalidated: t("Somebody said that these no longer hold. They are kept for their reasons."),
+    stale: l10n.t("A commit changed what these govern. Look at the change, then restore what still holds and invalidate what does not."),
+    unknown: l10n.t("Git cannot answer, so nobody knows whether these hold."),
+    active: l10n.t("These hold: what they govern is as it was when a person last confirmed them."),
+    invalidated: l10n.t("Somebody said that these no longer hold. They are kept for their reasons."),
   };
   return words[status];
 }
@@ -55,7 +55,7 @@ export function anchorText(anchor: AnchorRow): string {
 
 /** What became of an anchor, in a word; "" where it is as it was. */
 export function stateWord(state: AnchorRow["state"]): string {
-  const words: Record<AnchorRow["state"], string> = { holds: "", moved: t("moved"), doubted: t("changed"), gone: t("removed"), unknown: t("unknown") };
+  const words: Record<AnchorRow["state"], string> = { holds: "", moved: l10n.t("moved"), doubted: l10n.t("changed"), gone: l10n.t("removed"), unknown: l10n.t("unknown") };
   return words[state];
 }
 
@@ -85,7 +85,7 @@ function branch(folder: FolderDecisions): Node[] {
     }
   }
   if (folder.total > folder.rows.length && groups.length > 0 && folder.rows.length >= 1000) {
-    groups.push({ kind: "note", key: `${folder.uri}#more`, label: t("The newest {0} of {1} are shown", folder.rows.length, folder.total) });
+    groups.push({ kind: "note", key: `${folder.uri}#more`, label: l10n.t("The newest {0} of {1} are shown", folder.rows.length, folder.total) });
   }
   return groups;
 }
@@ -100,10 +100,10 @@ function decisionNode(folder: string, row: DecisionRow): DecisionNode {
 
 function decisionDescription(row: DecisionRow): string {
   if (row.status === "active") {
-    return row.anchors.length === 1 ? anchorText(row.anchors[0]) : t("{0} places", row.anchors.length);
+    return row.anchors.length === 1 ? anchorText(row.anchors[0]) : l10n.t("{0} places", row.anchors.length);
   }
-  const seen = row.acknowledged && row.status === "stale" ? t("seen") : "";
-  return [row.reverted ? t("content is back") : oneLine(row.statusReason ?? ""), seen].filter((part) => part !== "").join(" · ");
+  const seen = row.acknowledged && row.status === "stale" ? l10n.t("seen") : "";
+  return [row.reverted ? l10n.t("content is back") : oneLine(row.statusReason ?? ""), seen].filter((part) => part !== "").join(" · ");
 }
 
 function anchorDescription(anchor: AnchorRow): string {

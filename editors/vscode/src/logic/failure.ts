@@ -1,6 +1,6 @@
 /** Why the server does not run, in words, with what to do about it. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import type { Launch } from "./discovery";
 import { PATH_SETTING } from "./names";
 
@@ -28,16 +28,16 @@ export function explain(cause: Cause): Explanation {
   switch (cause.kind) {
     case "nothing-found":
       return error(
-        t(
+        l10n.t(
           "nm-lsp needs its server, a Python program, and did not find it in this workspace's .venv, on PATH or in its own storage. Install it, or name it in the setting {0}.",
           PATH_SETTING,
         ),
         ["install", "setting", "copy-command"],
       );
     case "setting-wrong":
-      return error(t("The setting {0} names “{1}”, but there is no such file. Correct it, or clear it to search for the server.", PATH_SETTING, cause.path), ["setting"]);
+      return error(l10n.t("The setting {0} names “{1}”, but there is no such file. Correct it, or clear it to search for the server.", PATH_SETTING, cause.path), ["setting"]);
     case "cannot-run":
-      return error(t("The server {0} cannot be run ({1}). Correct the setting {2}, or install the server again.", quoted(cause.launch), systemWords(cause.code), PATH_SETTING), [
+      return error(l10n.t("The server {0} cannot be run ({1}). Correct the setting {2}, or install the server again.", quoted(cause.launch), systemWords(cause.code), PATH_SETTING), [
         "setting",
         "install",
       ]);
@@ -45,18 +45,18 @@ export function explain(cause: Cause): Explanation {
       return ended(cause);
     case "silent":
       return error(
-        t("The server {0} was started but did not answer within {1} seconds. See the output for what it says, or name another one in the setting {2}.", quoted(cause.launch), cause.waitedS, PATH_SETTING),
+        l10n.t("The server {0} was started but did not answer within {1} seconds. See the output for what it says, or name another one in the setting {2}.", quoted(cause.launch), cause.waitedS, PATH_SETTING),
         ["restart", "output", "setting"],
       );
     case "keeps-ending":
       return error(
-        t("The server ended several times in a row ({0}), so it is not started again by itself. {1}", ending(cause.exitCode, cause.signal), lastWords(cause.errors)).trim(),
+        l10n.t("The server ended several times in a row ({0}), so it is not started again by itself. {1}", ending(cause.exitCode, cause.signal), lastWords(cause.errors)).trim(),
         ["restart", "output", "setting"],
       );
     case "old-server":
       return {
         severity: "warning",
-        text: t(
+        text: l10n.t(
           "The server {0} has version {1}; this extension needs {2} or newer, so some things will not work. Install a newer one, or name it in the setting {3}.",
           quoted(cause.launch),
           cause.version,
@@ -72,18 +72,18 @@ function ended(cause: Extract<Cause, { kind: "ended" }>): Explanation {
   const { launch, errors, python } = cause;
   if (python && isOlder(python, OLDEST_PYTHON)) {
     return error(
-      t("{0} is Python {1}, and the server needs Python {2} or newer. Name a newer one in the setting {3}, or let the extension install the server.", quoted(launch), python.join("."), OLDEST_PYTHON.join("."), PATH_SETTING),
+      l10n.t("{0} is Python {1}, and the server needs Python {2} or newer. Name a newer one in the setting {3}, or let the extension install the server.", quoted(launch), python.join("."), OLDEST_PYTHON.join("."), PATH_SETTING),
       ["setting", "install"],
     );
   }
   if (/No module named '?nm_lsp/.test(errors)) {
     return error(
-      t("{0} is a Python without the package nm-lsp. Install it there, or name another Python or server in the setting {1}.", quoted(launch), PATH_SETTING),
+      l10n.t("{0} is a Python without the package nm-lsp. Install it there, or name another Python or server in the setting {1}.", quoted(launch), PATH_SETTING),
       ["setting", "install", "copy-command"],
     );
   }
   return error(
-    t("The server {0} ended right after its start ({1}). {2} Correct the setting {3}, or install the server again.", quoted(launch), ending(cause.exitCode, cause.signal), lastWords(errors), PATH_SETTING).replace(/ {2,}/g, " "),
+    l10n.t("The server {0} ended right after its start ({1}). {2} Correct the setting {3}, or install the server again.", quoted(launch), ending(cause.exitCode, cause.signal), lastWords(errors), PATH_SETTING).replace(/ {2,}/g, " "),
     ["output", "setting", "install"],
   );
 }
@@ -117,19 +117,19 @@ export function lastWords(errors: string): string {
     return "";
   }
   const cut = line.length > 200 ? `${line.slice(0, 200)}…` : line;
-  return t("It said: “{0}”.", cut.replace(/[.。]$/, ""));
+  return l10n.t("It said: “{0}”.", cut.replace(/[.。]$/, ""));
 }
 
 function ending(exitCode: number | null, signal: string | null): string {
-  return signal ? t("signal {0}", signal) : t("exit code {0}", String(exitCode ?? "?"));
+  return signal ? l10n.t("signal {0}", signal) : l10n.t("exit code {0}", String(exitCode ?? "?"));
 }
 
 function systemWords(code: string): string {
   const words: Record<string, string> = {
-    ENOENT: t("the file, or the interpreter it names, is missing"),
-    EACCES: t("it is not executable"),
-    ENOEXEC: t("it is no program of this machine"),
-    UNKNOWN: t("it is no program of this machine"),
+    ENOENT: l10n.t("the file, or the interpreter it names, is missing"),
+    EACCES: l10n.t("it is not executable"),
+    ENOEXEC: l10n.t("it is no program of this machine"),
+    UNKNOWN: l10n.t("it is no program of this machine"),
   };
   return words[code] ?? code;
 }

@@ -1,6 +1,6 @@
 /** The Memory view as plain data: what goes with the symbol at the cursor, and what usually comes next. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import type { Neighbor, NeighborsResult, NextResult, Range } from "./wire";
 
 export type MemoryNode = SectionNode | PlaceNode | HintNode;
@@ -18,11 +18,11 @@ export type Memory =
 export function memoryTree(memory: Memory): MemoryNode[] {
   switch (memory.kind) {
     case "nowhere":
-      return [hint("nowhere", t("Put the cursor in a file of this workspace."))];
+      return [hint("nowhere", l10n.t("Put the cursor in a file of this workspace."))];
     case "unsupported":
-      return [hint("unsupported", t("This nm-lsp server does not learn yet. A newer one fills this view."))];
+      return [hint("unsupported", l10n.t("This nm-lsp server does not learn yet. A newer one fills this view."))];
     case "indexing":
-      return [hint("indexing", t("The workspace is still being indexed."))];
+      return [hint("indexing", l10n.t("The workspace is still being indexed."))];
     case "known":
       return known(memory);
   }
@@ -41,9 +41,9 @@ function known(memory: Extract<Memory, { kind: "known" }>): MemoryNode[] {
     {
       kind: "section",
       key: "together",
-      label: t("Goes with {0}", name),
+      label: l10n.t("Goes with {0}", name),
       description: together.length ? String(together.length) : "",
-      children: together.length ? together : [hint("together.none", t("Nothing yet: learned as you work"))],
+      children: together.length ? together : [hint("together.none", l10n.t("Nothing yet: learned as you work"))],
     },
   ];
   if (memory.next) {
@@ -52,8 +52,8 @@ function known(memory: Extract<Memory, { kind: "known" }>): MemoryNode[] {
         kind: "place",
         key: `next#${step.id}`,
         label: symbolName(step.id),
-        description: t("{0}% · {1}", Math.round(step.share * 100), step.path),
-        tooltip: t("{0} of 100 times, {1} came after {2}", Math.round(step.share * 100), step.id, name),
+        description: l10n.t("{0}% · {1}", Math.round(step.share * 100), step.path),
+        tooltip: l10n.t("{0} of 100 times, {1} came after {2}", Math.round(step.share * 100), step.id, name),
         isLearned: true,
         uri: step.uri,
         range: step.range,
@@ -62,9 +62,9 @@ function known(memory: Extract<Memory, { kind: "known" }>): MemoryNode[] {
     sections.push({
       kind: "section",
       key: "next",
-      label: t("Usually next"),
+      label: l10n.t("Usually next"),
       description: steps.length ? String(steps.length) : "",
-      children: steps.length ? steps : [hint("next.none", t("Nothing yet: learned as you work"))],
+      children: steps.length ? steps : [hint("next.none", l10n.t("Nothing yet: learned as you work"))],
     });
   }
   return sections;
@@ -73,14 +73,14 @@ function known(memory: Extract<Memory, { kind: "known" }>): MemoryNode[] {
 function neighborNode(neighbor: Neighbor): PlaceNode {
   const isLearned = neighbor.source !== "structural";
   const why = isLearned
-    ? t("learned: {0}% strong, seen {1} times", Math.round(neighbor.weight * 100), neighbor.count)
-    : t("from imports and calls");
+    ? l10n.t("learned: {0}% strong, seen {1} times", Math.round(neighbor.weight * 100), neighbor.count)
+    : l10n.t("from imports and calls");
   return {
     kind: "place",
     key: `together#${neighbor.id}`,
     label: symbolName(neighbor.id),
     description: `${isLearned ? `${Math.round(neighbor.weight * 100)}% · ` : ""}${neighbor.path}`,
-    tooltip: `${neighbor.id}\n${why}${neighbor.lasting ? `, ${t("kept for good")}` : ""}`,
+    tooltip: `${neighbor.id}\n${why}${neighbor.lasting ? `, ${l10n.t("kept for good")}` : ""}`,
     isLearned,
     uri: neighbor.uri,
     range: neighbor.range,

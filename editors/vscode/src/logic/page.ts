@@ -1,6 +1,6 @@
 /** Readable pages of plain Markdown with places to go to. Each link is a span of the text. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import { anchorText, oneLine, stateWord, statusWord } from "./decisionTree";
 import type { AnchorRow, DecisionDetail, DecisionRow, ExplainResult, HistoryResult, Hit, Missing, QueryResult, Range } from "./wire";
 
@@ -52,19 +52,19 @@ export function answerPage(question: string, answer: QueryResult): Page {
     writer.line();
   }
   if (answer.hits.length === 0) {
-    writer.line(t("Nothing in this workspace matches. Try the words the code itself would use."));
+    writer.line(l10n.t("Nothing in this workspace matches. Try the words the code itself would use."));
     return writer.page();
   }
   const decisions = answer.decisions ?? [];
   if (decisions.length > 0) {
-    writer.line(`## ${t("Decisions that govern these places")}`);
+    writer.line(`## ${l10n.t("Decisions that govern these places")}`);
     writer.line();
     for (const row of decisions) {
       decisionLine(writer, row);
     }
     writer.line();
   }
-  writer.line(`## ${t("Where to look")}`);
+  writer.line(`## ${l10n.t("Where to look")}`);
   for (const [at, hit] of answer.hits.entries()) {
     writer.line();
     writer.line(`${at + 1}. `, [placeText(hit), place(hit)], `  ${hit.kind} ${oneLine(hit.name)}`);
@@ -72,7 +72,7 @@ export function answerPage(question: string, answer: QueryResult): Page {
     writer.block(hit.text || hit.signature, languageOf(hit.path));
   }
   writer.line();
-  writer.line(`## ${t("The context an agent gets ({0} tokens)", answer.tokens)}`);
+  writer.line(`## ${l10n.t("The context an agent gets ({0} tokens)", answer.tokens)}`);
   writer.line();
   writer.prose(answer.text);
   return writer.page();
@@ -81,14 +81,14 @@ export function answerPage(question: string, answer: QueryResult): Page {
 /** Why each hit of an answer is there. */
 export function explainPage(result: ExplainResult): Page {
   const writer = new Writer();
-  writer.line(`# ${t("Why these places: {0}", oneLine(result.query))}`);
+  writer.line(`# ${l10n.t("Why these places: {0}", oneLine(result.query))}`);
   writer.line();
   for (const note of missingNotes(result.partial)) {
     writer.line(`> ${note}`);
     writer.line();
   }
   for (const [at, hit] of result.hits.entries()) {
-    writer.line(`${at + 1}. `, [placeText(hit), place(hit)], `  ${t("score {0}", hit.score.toFixed(2))}`);
+    writer.line(`${at + 1}. `, [placeText(hit), place(hit)], `  ${l10n.t("score {0}", hit.score.toFixed(2))}`);
     for (const reason of hit.reasons) {
       writer.line(`   - ${oneLine(reason, 400)}`);
     }
@@ -104,41 +104,41 @@ export function decisionPage(detail: DecisionDetail, placeOf: (anchor: AnchorRow
   const writer = new Writer();
   writer.line(`# ${oneLine(row.title)}`);
   writer.line();
-  writer.line(`${statusWord(row.status)} · ${row.id} · ${t("recorded {0} by {1}", day(row.recordedAt), oneLine(row.author ?? detail.recordedBy))}`);
+  writer.line(`${statusWord(row.status)} · ${row.id} · ${l10n.t("recorded {0} by {1}", day(row.recordedAt), oneLine(row.author ?? detail.recordedBy))}`);
   writer.line();
   if (row.statusReason) {
     writer.line(`> ${oneLine(row.statusReason, 1000)}`);
     writer.line();
   }
   if (detail.invalidatedReason && detail.invalidatedReason !== row.statusReason) {
-    writer.line(`> ${t("Invalidated because: {0}", oneLine(detail.invalidatedReason, 1000))}`);
+    writer.line(`> ${l10n.t("Invalidated because: {0}", oneLine(detail.invalidatedReason, 1000))}`);
     writer.line();
   }
-  writer.line(`## ${t("Why")}`);
+  writer.line(`## ${l10n.t("Why")}`);
   writer.line();
-  writer.prose(detail.rationale || t("No reason was recorded."));
-  section(writer, t("What was not chosen"), detail.alternatives);
+  writer.prose(detail.rationale || l10n.t("No reason was recorded."));
+  section(writer, l10n.t("What was not chosen"), detail.alternatives);
   writer.line();
-  writer.line(`## ${t("What it governs")}`);
+  writer.line(`## ${l10n.t("What it governs")}`);
   writer.line();
   for (const anchor of row.anchors) {
     const uri = placeOf(anchor);
     const state = anchor.state === "holds" ? "" : `  (${stateWord(anchor.state)})`;
     writer.line("- ", uri ? [anchorText(anchor), { kind: "place", uri, range: TOP }] : anchorText(anchor), state);
   }
-  section(writer, t("Evidence"), detail.evidence);
-  linked(writer, t("Depends on"), detail.dependsOn);
-  linked(writer, t("Replaced by"), row.supersededBy ? [row.supersededBy] : []);
+  section(writer, l10n.t("Evidence"), detail.evidence);
+  linked(writer, l10n.t("Depends on"), detail.dependsOn);
+  linked(writer, l10n.t("Replaced by"), row.supersededBy ? [row.supersededBy] : []);
   writer.line();
-  const times = detail.confirmations === 1 ? t("confirmed once") : t("confirmed {0} times", detail.confirmations);
-  writer.line(`${times}, ${t("last on {0}", day(detail.confirmedAt))}`);
+  const times = detail.confirmations === 1 ? l10n.t("confirmed once") : l10n.t("confirmed {0} times", detail.confirmations);
+  writer.line(`${times}, ${l10n.t("last on {0}", day(detail.confirmedAt))}`);
   return writer.page();
 }
 
 /** Who said what about a decision, oldest first. */
 export function historyPage(history: HistoryResult): Page {
   const writer = new Writer();
-  writer.line(`# ${t("History: {0}", oneLine(history.title))}`);
+  writer.line(`# ${l10n.t("History: {0}", oneLine(history.title))}`);
   writer.line();
   writer.line([history.id, { kind: "decision", id: history.id }]);
   writer.line();
@@ -156,7 +156,7 @@ export function historyPage(history: HistoryResult): Page {
 /** All decisions that govern a file. */
 export function governingPage(path: string, rows: readonly DecisionRow[]): Page {
   const writer = new Writer();
-  writer.line(`# ${t("Decisions that govern {0}", path)}`);
+  writer.line(`# ${l10n.t("Decisions that govern {0}", path)}`);
   writer.line();
   for (const row of rows) {
     decisionLine(writer, row);
@@ -167,9 +167,9 @@ export function governingPage(path: string, rows: readonly DecisionRow[]): Page 
 /** What an answer had to do without, as sentences. */
 export function missingNotes(partial: readonly Missing[]): string[] {
   const notes: Record<Missing, string> = {
-    index: t("The index is still being built, so something may be missing. Ask again in a moment."),
-    vectors: t("Search by meaning is still being prepared; this answer comes from words and from the code graph."),
-    model: t("Search by meaning is off: run “nm-lsp model install” once. This answer comes from words and from the code graph."),
+    index: l10n.t("The index is still being built, so something may be missing. Ask again in a moment."),
+    vectors: l10n.t("Search by meaning is still being prepared; this answer comes from words and from the code graph."),
+    model: l10n.t("Search by meaning is off: run “nm-lsp model install” once. This answer comes from words and from the code graph."),
   };
   return partial.map((missing) => notes[missing]).filter((note) => note !== undefined);
 }

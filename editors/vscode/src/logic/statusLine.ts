@@ -1,6 +1,6 @@
 /** What the status bar says, from what is known of the server and of each folder. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import type { StatusResult } from "./wire";
 
 export type ServerState =
@@ -22,13 +22,13 @@ export function statusLine(server: ServerState, folders: readonly FolderView[], 
     case "off":
       return {
         text: `$(circle-slash) ${NAME}`,
-        tooltip: server.why === "virtual" ? t("nm-lsp reads files on disk; this workspace has none it can reach.") : t("nm-lsp: open a folder to give it a memory."),
+        tooltip: server.why === "virtual" ? l10n.t("nm-lsp reads files on disk; this workspace has none it can reach.") : l10n.t("nm-lsp: open a folder to give it a memory."),
         level: "normal",
       };
     case "starting":
-      return { text: `$(loading~spin) ${NAME}`, tooltip: t("nm-lsp: the server is starting."), level: "normal" };
+      return { text: `$(loading~spin) ${NAME}`, tooltip: l10n.t("nm-lsp: the server is starting."), level: "normal" };
     case "waiting":
-      return { text: `$(loading~spin) ${NAME}`, tooltip: t("nm-lsp: the server ended and is being started again."), level: "normal" };
+      return { text: `$(loading~spin) ${NAME}`, tooltip: l10n.t("nm-lsp: the server ended and is being started again."), level: "normal" };
     case "failed":
       return { text: `$(error) ${NAME}`, tooltip: server.text, level: "error" };
     case "running":
@@ -38,35 +38,35 @@ export function statusLine(server: ServerState, folders: readonly FolderView[], 
 
 function running(folders: readonly FolderView[], percent: number | undefined): Line {
   const nStale = folders.reduce((sum, folder) => sum + (folder.nStale ?? 0), 0);
-  const tooltip = [...folders.map(folderText), t("Choose for more.")].join("\n");
+  const tooltip = [...folders.map(folderText), l10n.t("Choose for more.")].join("\n");
   const building = folders.find((folder) => folder.status === undefined || !folder.status.ready);
-  const stale = nStale ? ` $(warning) ${t("{0} stale", nStale)}` : "";
+  const stale = nStale ? ` $(warning) ${l10n.t("{0} stale", nStale)}` : "";
   if (building || percent !== undefined) {
     const shown = building ? (percent ?? percentOf(building.status)) : percent;
-    return { text: `$(sync~spin) ${NAME} ${shown === undefined ? t("indexing") : t("indexing {0}%", shown)}${stale}`, tooltip, level: "normal" };
+    return { text: `$(sync~spin) ${NAME} ${shown === undefined ? l10n.t("indexing") : l10n.t("indexing {0}%", shown)}${stale}`, tooltip, level: "normal" };
   }
   if (folders.length > 0 && folders.every((folder) => folder.status?.problems.some((problem) => problem.code === "not-indexed"))) {
-    return { text: `$(circle-slash) ${NAME} ${t("not indexed")}`, tooltip, level: "normal" };
+    return { text: `$(circle-slash) ${NAME} ${l10n.t("not indexed")}`, tooltip, level: "normal" };
   }
   const problem = folders.some((folder) => folder.status?.problems.length);
   const icon = problem ? "$(info)" : "$(check)";
-  return { text: nStale ? `${icon} ${NAME}${stale}` : `${icon} ${NAME} ${t("ready")}`, tooltip, level: nStale ? "warning" : "normal" };
+  return { text: nStale ? `${icon} ${NAME}${stale}` : `${icon} ${NAME} ${l10n.t("ready")}`, tooltip, level: nStale ? "warning" : "normal" };
 }
 
 /** One folder in a line or two: how far it is and what is wrong. */
 export function folderText(folder: FolderView): string {
   const { name, status, nStale } = folder;
   if (!status) {
-    return t("{0}: being opened", name);
+    return l10n.t("{0}: being opened", name);
   }
-  const parts = [status.ready ? t("ready, {0} symbols in {1} files", status.symbols, status.files) : t("indexing ({0} of {1})", status.progress.done, status.progress.total)];
+  const parts = [status.ready ? l10n.t("ready, {0} symbols in {1} files", status.symbols, status.files) : l10n.t("indexing ({0} of {1})", status.progress.done, status.progress.total)];
   if (status.ready && status.vectors.done < status.vectors.total) {
-    parts.push(t("search by meaning {0}%", Math.floor((100 * status.vectors.done) / status.vectors.total)));
+    parts.push(l10n.t("search by meaning {0}%", Math.floor((100 * status.vectors.done) / status.vectors.total)));
   }
   if (nStale) {
-    parts.push(nStale === 1 ? t("1 stale decision") : t("{0} stale decisions", nStale));
+    parts.push(nStale === 1 ? l10n.t("1 stale decision") : l10n.t("{0} stale decisions", nStale));
   }
-  const lines = [t("{0}: {1}", name, parts.join(" · "))];
+  const lines = [l10n.t("{0}: {1}", name, parts.join(" · "))];
   for (const problem of status.problems.slice(0, 3)) {
     lines.push(`  ${problem.message}${problem.hint ? ` ${problem.hint}` : ""}`);
   }

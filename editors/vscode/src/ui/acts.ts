@@ -1,6 +1,6 @@
 /** What a person does to decisions: record, restore, invalidate, amend, look at. Each asks for what it needs. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { anchorText, oneLine, statusWord } from "../logic/decisionTree";
 import { COMMAND_PREFIX } from "../logic/names";
@@ -16,7 +16,7 @@ import type { Server } from "./server";
 /** One decision in one folder, as the views and the code actions name it. */
 export interface Chosen { id: string; folder: string; row?: DecisionRow; revision?: number }
 
-const REASONS = (): string[] => [t("The code was replaced on purpose"), t("The reason no longer applies"), t("It was wrong from the start")];
+const REASONS = (): string[] => [l10n.t("The code was replaced on purpose"), l10n.t("The reason no longer applies"), l10n.t("It was wrong from the start")];
 
 export class Acts {
   private readonly didActEmitter = new vscode.EventEmitter<void>();
@@ -36,7 +36,7 @@ export class Acts {
     const target = uri ?? editor?.document.uri;
     const folder = target?.scheme === "file" ? vscode.workspace.getWorkspaceFolder(target) : undefined;
     if (!target || !folder) {
-      void vscode.window.showInformationMessage(t("Open a saved file of this workspace first: a decision is recorded for a file or for a symbol in it."));
+      void vscode.window.showInformationMessage(l10n.t("Open a saved file of this workspace first: a decision is recorded for a file or for a symbol in it."));
       return;
     }
     await this.api.attempt(async () => {
@@ -52,11 +52,11 @@ export class Acts {
   }
 
   async recordFor(files: string[], folder: string, title: string, rationale: string): Promise<void> {
-    const heading = t("Record a decision for {0}", files.map(spokenAnchor).join(", "));
+    const heading = l10n.t("Record a decision for {0}", files.map(spokenAnchor).join(", "));
     const answers = await ask([
-      { title: heading, prompt: t("What was decided? One sentence."), placeholder: t("Amounts are whole cents"), value: title },
-      { title: heading, prompt: t("Why? This is what the next reader needs."), placeholder: t("Floating point lost a cent in 2023"), value: rationale },
-      { title: heading, prompt: t("What was not chosen? Separate with semicolons; leave empty if nothing."), placeholder: t("decimal; float with rounding"), optional: true },
+      { title: heading, prompt: l10n.t("What was decided? One sentence."), placeholder: l10n.t("Amounts are whole cents"), value: title },
+      { title: heading, prompt: l10n.t("Why? This is what the next reader needs."), placeholder: l10n.t("Floating point lost a cent in 2023"), value: rationale },
+      { title: heading, prompt: l10n.t("What was not chosen? Separate with semicolons; leave empty if nothing."), placeholder: l10n.t("decimal; float with rounding"), optional: true },
     ]);
     if (!answers) {
       return;
@@ -72,11 +72,11 @@ export class Acts {
 
   private async told(result: RecordResult, folder: string): Promise<void> {
     const row = result.decision;
-    const show = t("Show");
+    const show = l10n.t("Show");
     const near = result.similar[0];
     const text = near
-      ? t("Recorded “{0}”. There is a similar one, “{1}” ({2}): {3}", oneLine(row.title, 80), oneLine(near.decision.title, 80), statusWord(near.decision.status).toLowerCase(), near.why)
-      : t("Recorded “{0}”. You will be told when a commit changes what it governs.", oneLine(row.title, 80));
+      ? l10n.t("Recorded “{0}”. There is a similar one, “{1}” ({2}): {3}", oneLine(row.title, 80), oneLine(near.decision.title, 80), statusWord(near.decision.status).toLowerCase(), near.why)
+      : l10n.t("Recorded “{0}”. You will be told when a commit changes what it governs.", oneLine(row.title, 80));
     const told = near ? vscode.window.showWarningMessage(text, show) : vscode.window.showInformationMessage(text, show);
     void told.then((chosen) => (chosen ? this.show({ id: near ? near.decision.id : row.id, folder }) : undefined));
   }
@@ -98,7 +98,7 @@ export class Acts {
   // -- judging --------------------------------------------------------------------------------------------------------
 
   async restore(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(["stale"], t("Which decision still holds?")));
+    const chosen = given ?? (await this.choose(["stale"], l10n.t("Which decision still holds?")));
     if (!chosen) {
       return;
     }
@@ -106,51 +106,51 @@ export class Acts {
       const expect = this.expectation(chosen);
       const result = await this.api.call<DecisionsResult>("decisions.restore", { ids: [chosen.id], ...(expect === undefined ? {} : { expect: { [chosen.id]: expect } }) }, chosen.folder);
       this.didActEmitter.fire();
-      brief(t("Restored “{0}”: it holds as of this commit.", oneLine(result.decisions[0]?.title ?? chosen.id, 80)));
+      brief(l10n.t("Restored “{0}”: it holds as of this commit.", oneLine(result.decisions[0]?.title ?? chosen.id, 80)));
     });
   }
 
   async invalidate(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], t("Which decision no longer holds?")));
+    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], l10n.t("Which decision no longer holds?")));
     if (!chosen) {
       return;
     }
     const row = chosen.row ?? (await this.rowOf(chosen));
-    const reason = row && (await pickReason(t("Why does “{0}” no longer hold?", oneLine(row.title, 60))));
+    const reason = row && (await pickReason(l10n.t("Why does “{0}” no longer hold?", oneLine(row.title, 60))));
     if (!row || !reason) {
       return;
     }
     await this.api.attempt(async () => {
       await this.api.call<DecisionResult>("decisions.invalidate", { id: chosen.id, reason, expect: this.expectation({ ...chosen, row }) }, chosen.folder);
       this.didActEmitter.fire();
-      brief(t("Invalidated “{0}”. It is kept, with your reason.", oneLine(row.title, 80)));
+      brief(l10n.t("Invalidated “{0}”. It is kept, with your reason.", oneLine(row.title, 80)));
     });
   }
 
   async reinstate(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(["invalidated"], t("Which decision holds again?")));
-    const answers = chosen && (await ask([{ title: t("Reinstate a decision"), prompt: t("Why does it hold again?") }]));
+    const chosen = given ?? (await this.choose(["invalidated"], l10n.t("Which decision holds again?")));
+    const answers = chosen && (await ask([{ title: l10n.t("Reinstate a decision"), prompt: l10n.t("Why does it hold again?") }]));
     if (!chosen || !answers) {
       return;
     }
     await this.api.attempt(async () => {
       const result = await this.api.call<DecisionResult>("decisions.reinstate", { id: chosen.id, reason: answers[0], expect: this.expectation(chosen) }, chosen.folder);
       this.didActEmitter.fire();
-      brief(t("“{0}” holds again.", oneLine(result.decision.title, 80)));
+      brief(l10n.t("“{0}” holds again.", oneLine(result.decision.title, 80)));
     });
   }
 
   async supersede(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(["stale", "active"], t("Which decision is replaced?")));
-    const by = chosen && (await this.choose(["active"], t("Which decision replaces it?"), chosen));
-    const reason = by && (await pickReason(t("Why was it replaced?")));
+    const chosen = given ?? (await this.choose(["stale", "active"], l10n.t("Which decision is replaced?")));
+    const by = chosen && (await this.choose(["active"], l10n.t("Which decision replaces it?"), chosen));
+    const reason = by && (await pickReason(l10n.t("Why was it replaced?")));
     if (!chosen || !by || !reason) {
       return;
     }
     await this.api.attempt(async () => {
       await this.api.call<DecisionResult>("decisions.supersede", { id: chosen.id, by: by.id, reason, expect: this.expectation(chosen) }, chosen.folder);
       this.didActEmitter.fire();
-      brief(t("Replaced. The old decision is kept and names the new one."));
+      brief(l10n.t("Replaced. The old decision is kept and names the new one."));
     });
   }
 
@@ -164,7 +164,7 @@ export class Acts {
   }
 
   async amend(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], t("Which decision is to be amended?")));
+    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], l10n.t("Which decision is to be amended?")));
     const detail = chosen && (await this.api.attempt(() => this.detail(chosen)));
     if (!chosen || !detail) {
       return;
@@ -176,14 +176,14 @@ export class Acts {
     await this.api.attempt(async () => {
       const result = await this.api.call<DecisionResult>("decisions.amend", { id: chosen.id, set, expect: chosen.revision ?? detail.revision }, chosen.folder);
       this.didActEmitter.fire();
-      brief(t("Amended “{0}”. What it said before is in its history.", oneLine(result.decision.title, 80)));
+      brief(l10n.t("Amended “{0}”. What it said before is in its history.", oneLine(result.decision.title, 80)));
     });
   }
 
   // -- looking --------------------------------------------------------------------------------------------------------
 
   async show(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(ALL, t("Which decision?")));
+    const chosen = given ?? (await this.choose(ALL, l10n.t("Which decision?")));
     if (chosen) {
       await this.api.attempt(async () => {
         const detail = await this.detail(chosen);
@@ -199,24 +199,24 @@ export class Acts {
       if (decisions.length === 1) {
         await this.show({ id: decisions[0].id, folder });
       } else {
-        await this.pages.show(t("Decisions that govern {0}", path.split("/").pop() ?? path) + ".md", `${path} ${folder}`, governingPage(path, decisions));
+        await this.pages.show(l10n.t("Decisions that govern {0}", path.split("/").pop() ?? path) + ".md", `${path} ${folder}`, governingPage(path, decisions));
       }
     });
   }
 
   async history(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(ALL, t("Whose history?")));
+    const chosen = given ?? (await this.choose(ALL, l10n.t("Whose history?")));
     if (chosen) {
       await this.api.attempt(async () => {
         const history = await this.api.call<HistoryResult>("decisions.history", { id: chosen.id }, chosen.folder);
-        await this.pages.show(t("History of {0}", oneLine(history.title, 60)) + ".md", `${history.id} ${chosen.folder}`, historyPage(history));
+        await this.pages.show(l10n.t("History of {0}", oneLine(history.title, 60)) + ".md", `${history.id} ${chosen.folder}`, historyPage(history));
       });
     }
   }
 
   /** The confirmed text beside the file as it is, in the editor's own diff. */
   async diff(given?: Chosen): Promise<void> {
-    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], t("What changed since which decision?")));
+    const chosen = given ?? (await this.choose(["stale", "active", "unknown"], l10n.t("What changed since which decision?")));
     if (!chosen) {
       return;
     }
@@ -224,7 +224,7 @@ export class Acts {
       const diff = await this.api.call<DiffResult>("decisions.diff", { id: chosen.id }, chosen.folder);
       const name = diff.repoPath.split("/").pop() ?? diff.repoPath;
       if (diff.seen === null && diff.now === null) {
-        const text = diff.text || t("There is nothing to compare: the texts are not in this clone.");
+        const text = diff.text || l10n.t("There is nothing to compare: the texts are not in this clone.");
         await this.pages.show(`${name}.diff`, `${chosen.id} ${chosen.folder}`, { text, links: [] });
         return;
       }
@@ -234,8 +234,8 @@ export class Acts {
       const seen = this.pages.uri(name, `${chosen.id} seen`, { text: before ?? diff.seen ?? "", links: [] });
       // The file itself where it can be, so that it can be edited in the diff.
       const now = before === undefined ? this.pages.uri(name, `${chosen.id} now`, { text: diff.now ?? "", links: [] }) : file;
-      const at = diff.seenCommit ? t("confirmed at {0}", diff.seenCommit.slice(0, 8)) : t("as confirmed");
-      await vscode.commands.executeCommand("vscode.diff", seen, now, t("{0}: {1} ↔ now", name, at), { preview: true });
+      const at = diff.seenCommit ? l10n.t("confirmed at {0}", diff.seenCommit.slice(0, 8)) : l10n.t("as confirmed");
+      await vscode.commands.executeCommand("vscode.diff", seen, now, l10n.t("{0}: {1} ↔ now", name, at), { preview: true });
     });
   }
 
@@ -244,17 +244,17 @@ export class Acts {
     await this.api.attempt(async () => {
       const rows = await this.rows(["stale"]);
       if (rows.length === 0) {
-        void vscode.window.showInformationMessage(t("No decision is stale: everything recorded still holds as far as commits tell."));
+        void vscode.window.showInformationMessage(l10n.t("No decision is stale: everything recorded still holds as far as commits tell."));
         return;
       }
       const buttons: [vscode.QuickInputButton, (chosen: Chosen) => Promise<void>][] = [
-        [{ iconPath: new vscode.ThemeIcon("diff"), tooltip: t("What Changed Since") }, (chosen) => this.diff(chosen)],
-        [{ iconPath: new vscode.ThemeIcon("check"), tooltip: t("Restore: It Still Holds") }, (chosen) => this.restore(chosen)],
-        [{ iconPath: new vscode.ThemeIcon("circle-slash"), tooltip: t("Invalidate…") }, (chosen) => this.invalidate(chosen)],
+        [{ iconPath: new vscode.ThemeIcon("diff"), tooltip: l10n.t("What Changed Since") }, (chosen) => this.diff(chosen)],
+        [{ iconPath: new vscode.ThemeIcon("check"), tooltip: l10n.t("Restore: It Still Holds") }, (chosen) => this.restore(chosen)],
+        [{ iconPath: new vscode.ThemeIcon("circle-slash"), tooltip: l10n.t("Invalidate…") }, (chosen) => this.invalidate(chosen)],
       ];
       const picker = vscode.window.createQuickPick<ChosenItem>();
-      picker.title = t("Stale decisions");
-      picker.placeholder = t("Choose one to see what changed");
+      picker.title = l10n.t("Stale decisions");
+      picker.placeholder = l10n.t("Choose one to see what changed");
       picker.matchOnDescription = picker.matchOnDetail = true;
       picker.items = rows.map((row) => ({ ...item(row), buttons: buttons.map(([button]) => button) }));
       picker.onDidTriggerItemButton((event) => {
@@ -293,14 +293,14 @@ export class Acts {
     return this.api.attempt(async () => {
       const rows = (await this.rows(statuses)).filter((row) => row.id !== except?.id && (!except || row.folder === except.folder));
       if (rows.length === 0) {
-        void vscode.window.showInformationMessage(t("There is no such decision in this workspace. “Record a Decision” makes one."));
+        void vscode.window.showInformationMessage(l10n.t("There is no such decision in this workspace. “Record a Decision” makes one."));
         return undefined;
       }
       const active = vscode.window.activeTextEditor?.document.uri;
       const here = rows.filter((row) => active && governs(row, active));
       const rest = rows.filter((row) => !here.includes(row));
       const separator = (label: string): ChosenItem => ({ label, kind: vscode.QuickPickItemKind.Separator, chosen: { id: "", folder: "" } });
-      const items = [...(here.length ? [separator(t("this file")), ...here.map(item), separator(t("other files"))] : []), ...rest.map(item)];
+      const items = [...(here.length ? [separator(l10n.t("this file")), ...here.map(item), separator(l10n.t("other files"))] : []), ...rest.map(item)];
       const picked = await vscode.window.showQuickPick(items, { placeHolder, matchOnDescription: true, matchOnDetail: true });
       return picked?.chosen;
     });
@@ -358,38 +358,38 @@ export function promptValue(value: unknown): string {
 async function pickOffer(offers: Offer[]): Promise<Offer | undefined> {
   const items = offers.map((offer) => ({
     label: `$(${offer.anchor.includes("::") ? "symbol-method" : "file"}) ${spokenAnchor(offer.anchor)}`,
-    description: offer.anchor.includes("::") ? t("this symbol, wherever it moves") : t("the whole file"),
+    description: offer.anchor.includes("::") ? l10n.t("this symbol, wherever it moves") : l10n.t("the whole file"),
     offer,
   }));
-  return (await vscode.window.showQuickPick(items, { placeHolder: t("What does the decision govern?") }))?.offer;
+  return (await vscode.window.showQuickPick(items, { placeHolder: l10n.t("What does the decision govern?") }))?.offer;
 }
 
 async function pickReason(question: string): Promise<string | undefined> {
-  const own = t("Another reason…");
+  const own = l10n.t("Another reason…");
   const picked = await vscode.window.showQuickPick([...REASONS(), own], { placeHolder: question, ignoreFocusOut: true });
   if (picked !== own) {
     return picked;
   }
-  return (await ask([{ title: question, prompt: t("The reason, in a sentence. It is kept with the decision.") }]))?.[0];
+  return (await ask([{ title: question, prompt: l10n.t("The reason, in a sentence. It is kept with the decision.") }]))?.[0];
 }
 
 async function amendments(detail: DecisionDetail): Promise<Record<string, unknown> | undefined> {
   const row = detail;
-  const heading = t("Amend “{0}”", oneLine(row.title, 60));
+  const heading = l10n.t("Amend “{0}”", oneLine(row.title, 60));
   const file = vscode.window.activeTextEditor?.document.uri;
   const here = file?.scheme === "file" ? vscode.workspace.asRelativePath(file, false) : undefined;
   const choices = [
-    { label: t("Why"), detail: oneLine(detail.rationale, 120), field: "rationale", value: detail.rationale },
-    { label: t("Title"), detail: oneLine(row.title, 120), field: "title", value: row.title },
-    { label: t("What was not chosen"), detail: oneLine(detail.alternatives.join("; "), 120), field: "alternatives", value: detail.alternatives.join("; ") },
-    { label: t("What it governs"), detail: row.anchors.map(anchorText).join("; "), field: "files", value: row.anchors.map(anchorText).join("; ") || (here ?? "") },
+    { label: l10n.t("Why"), detail: oneLine(detail.rationale, 120), field: "rationale", value: detail.rationale },
+    { label: l10n.t("Title"), detail: oneLine(row.title, 120), field: "title", value: row.title },
+    { label: l10n.t("What was not chosen"), detail: oneLine(detail.alternatives.join("; "), 120), field: "alternatives", value: detail.alternatives.join("; ") },
+    { label: l10n.t("What it governs"), detail: row.anchors.map(anchorText).join("; "), field: "files", value: row.anchors.map(anchorText).join("; ") || (here ?? "") },
   ];
-  const choice = await vscode.window.showQuickPick(choices, { placeHolder: t("What shall change?"), ignoreFocusOut: true });
+  const choice = await vscode.window.showQuickPick(choices, { placeHolder: l10n.t("What shall change?"), ignoreFocusOut: true });
   if (!choice) {
     return undefined;
   }
   const isList = choice.field === "alternatives" || choice.field === "files";
-  const prompt = choice.field === "files" ? t("Paths or path::symbol, separated with semicolons. This confirms the decision anew for them.") : isList ? t("Separate with semicolons.") : t("The new text. What it said before is kept in its history.");
+  const prompt = choice.field === "files" ? l10n.t("Paths or path::symbol, separated with semicolons. This confirms the decision anew for them.") : isList ? l10n.t("Separate with semicolons.") : l10n.t("The new text. What it said before is kept in its history.");
   const answers = await ask([{ title: heading, prompt, value: choice.value, optional: choice.field === "alternatives" }]);
   if (!answers) {
     return undefined;

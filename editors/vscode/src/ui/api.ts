@@ -1,6 +1,6 @@
 /** Calls of the server in the words of `editors/PROTOCOL.md`, and what went wrong in words of people. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { METHOD_NOT_FOUND } from "../logic/wire";
 import { NotRunning, type Server } from "./server";
@@ -28,14 +28,14 @@ export class Api {
       return;
     }
     if (error instanceof NotRunning) {
-      const restart = t("Restart Server");
+      const restart = l10n.t("Restart Server");
       if ((await vscode.window.showErrorMessage(error.message, restart)) === restart) {
         await this.server.restart();
       }
       return;
     }
     if (isUnknownMethod(error)) {
-      void vscode.window.showWarningMessage(t("The running nm-lsp server does not know this yet. Install a newer one (“nm-lsp: Install Server”)."));
+      void vscode.window.showWarningMessage(l10n.t("The running nm-lsp server does not know this yet. Install a newer one (“nm-lsp: Install Server”)."));
       return;
     }
     const code = codeOf(error);

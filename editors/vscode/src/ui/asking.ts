@@ -1,6 +1,6 @@
 /** Questions to the memory: answers, live search, explanations and context for agents. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { oneLine, statusWord } from "../logic/decisionTree";
 import { answerPage, explainPage, missingNotes } from "../logic/page";
@@ -30,11 +30,11 @@ export class Asking {
 
   async ask(given?: string): Promise<void> {
     const folder = await chooseFolder();
-    const query = given ?? (await this.question(t("Ask the memory"), selectedText()));
+    const query = given ?? (await this.question(l10n.t("Ask the memory"), selectedText()));
     if (!query) {
       return;
     }
-    const answer = await this.query(query, folder, t("Looking for the answer"));
+    const answer = await this.query(query, folder, l10n.t("Looking for the answer"));
     if (answer) {
       await this.pages.show(`${oneLine(query, 60)}.md`, folder?.name ?? "", answerPage(query, answer));
     }
@@ -44,8 +44,8 @@ export class Asking {
   async copyContext(): Promise<void> {
     const answers = await ask([
       {
-        title: t("Copy context for an agent"),
-        prompt: t("What is the agent going to work on? Leave empty for an introduction to this workspace."),
+        title: l10n.t("Copy context for an agent"),
+        prompt: l10n.t("What is the agent going to work on? Leave empty for an introduction to this workspace."),
         value: this.lastQuestion?.query ?? "",
         optional: true,
       },
@@ -55,23 +55,23 @@ export class Asking {
     }
     const folder = await chooseFolder();
     const text = answers[0]
-      ? await this.query(answers[0], folder, t("Collecting the context"))
+      ? await this.query(answers[0], folder, l10n.t("Collecting the context"))
       : await this.api.attempt(() => this.api.call<WakeupResult>("wakeup", {}, folder));
     if (text) {
       await vscode.env.clipboard.writeText(text.text);
-      void vscode.window.showInformationMessage(t("Copied {0} tokens of context. Paste them into the agent's prompt.", text.tokens));
+      void vscode.window.showInformationMessage(l10n.t("Copied {0} tokens of context. Paste them into the agent's prompt.", text.tokens));
     }
   }
 
   async explain(): Promise<void> {
     const last = this.lastQuestion;
     if (!last) {
-      void vscode.window.showInformationMessage(t("Nothing has been asked in this window yet. “Ask the Memory…” comes first."));
+      void vscode.window.showInformationMessage(l10n.t("Nothing has been asked in this window yet. “Ask the Memory…” comes first."));
       return;
     }
     await this.api.attempt(async () => {
       const result = await this.api.call<ExplainResult>("explain", { query: last.query }, last.folder);
-      await this.pages.show(t("Explanation - {0}", oneLine(last.query, 60)) + ".md", last.folder.name, explainPage(result));
+      await this.pages.show(l10n.t("Explanation - {0}", oneLine(last.query, 60)) + ".md", last.folder.name, explainPage(result));
     });
   }
 
@@ -79,9 +79,9 @@ export class Asking {
   async search(): Promise<void> {
     const folder = await chooseFolder();
     const picker = vscode.window.createQuickPick<FoundItem>();
-    picker.title = t("Search the memory");
-    picker.placeholder = t("A name, or a few words about what the code does");
-    const aside: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("split-horizontal"), tooltip: t("Open to the Side") };
+    picker.title = l10n.t("Search the memory");
+    picker.placeholder = l10n.t("A name, or a few words about what the code does");
+    const aside: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("split-horizontal"), tooltip: l10n.t("Open to the Side") };
     let timer: NodeJS.Timeout | undefined;
     let running: vscode.CancellationTokenSource | undefined;
     const stop = (): void => {
@@ -143,7 +143,7 @@ export class Asking {
       open: (beside) => openPlace(hit, beside),
     }));
     if (decisions.length > 0) {
-      items.push({ label: t("decisions"), kind: vscode.QuickPickItemKind.Separator });
+      items.push({ label: l10n.t("decisions"), kind: vscode.QuickPickItemKind.Separator });
       items.push(
         ...decisions.map((row): FoundItem => ({
           label: `$(law) ${oneLine(row.title, 120)}`,
@@ -154,13 +154,13 @@ export class Asking {
       );
     }
     if (items.length === 0) {
-      items.push(note(t("Nothing matches. Try the words the code itself would use.")));
+      items.push(note(l10n.t("Nothing matches. Try the words the code itself would use.")));
     }
     return [...items, ...missing(code.partial).map(note)];
   }
 
   private question(title: string, value: string): Promise<string | undefined> {
-    return ask([{ title, prompt: t("How does something work, where is it, why is it so?"), placeholder: t("How are payments rounded?"), value }]).then((answers) => answers?.[0]);
+    return ask([{ title, prompt: l10n.t("How does something work, where is it, why is it so?"), placeholder: l10n.t("How are payments rounded?"), value }]).then((answers) => answers?.[0]);
   }
 
   private async query(query: string, folder: vscode.WorkspaceFolder | undefined, title: string): Promise<QueryResult | undefined> {

@@ -1,6 +1,6 @@
 /** The Decisions view: what `decisionTree` says, drawn by the editor. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { anchorText, contextOf, decisionTree, type DecisionNode, type FolderDecisions, type GroupNode, type Node, oneLine, statusMeaning, statusWord } from "../logic/decisionTree";
 import type { DecisionDetail, ListResult, Status } from "../logic/wire";
@@ -61,8 +61,8 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
 
   async setFilter(): Promise<void> {
     const filter = await vscode.window.showInputBox({
-      title: t("Filter decisions"),
-      prompt: t("Words of the title, a path, an author, a tag or a status. Leave empty to see all."),
+      title: l10n.t("Filter decisions"),
+      prompt: l10n.t("Words of the title, a path, an author, a tag or a status. Leave empty to see all."),
       value: this.filter,
     });
     if (filter !== undefined) {
@@ -115,11 +115,12 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
   private draw(): void {
     const nStale = [...this.staleCounts.values()].reduce((sum, n) => sum + n, 0);
     const nAll = this.folders.reduce((sum, folder) => sum + folder.rows.length, 0);
-    this.view.badge = nStale ? { value: nStale, tooltip: nStale === 1 ? t("1 stale decision") : t("{0} stale decisions", nStale) } : undefined;
-    this.view.description = this.filter ? t("filter: {0}", this.filter) : undefined;
+    this.view.badge = nStale ? { value: nStale, tooltip: nStale === 1 ? l10n.t("1 stale decision") : l10n.t("{0} stale decisions", nStale) } : undefined;
+    this.view.description = this.filter ? l10n.t("filter: {0}", this.filter) : undefined;
     const nShown = this.filter ? decisionTree(this.folders, this.filter).length : 1;
-    this.view.message = nAll && !nShown ? t("No decision matches the filter.") : undefined;
-    void vscode.commands.executeCommand("setContext", "nmLsp.hasDecisions", nAll > 0);
+    this.view.message = nAll && !nShown ? l10n.t("No decision matches the filter.") : undefined;
+    // Before the first answer nothing is known, and nothing is said.
+    void vscode.commands.executeCommand("setContext", "nmLsp.decisions", nAll > 0 ? "some" : this.folders.length > 0 ? "none" : "unknown");
     this.changed.fire();
     this.countsEmitter.fire();
   }
@@ -154,7 +155,7 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
         item.iconPath = node.anchor.symbol ? new vscode.ThemeIcon("symbol-method") : vscode.ThemeIcon.File;
         if (uri) {
           item.resourceUri = node.anchor.symbol ? undefined : uri;
-          item.command = { title: t("Open"), command: "nmLsp.openAnchor", arguments: [node] };
+          item.command = { title: l10n.t("Open"), command: "nmLsp.openAnchor", arguments: [node] };
         }
         break;
       }
@@ -178,7 +179,7 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
     item.contextValue = contextOf(node.row);
     item.collapsibleState = vscode.TreeItemCollapsibleState.Collapsed;
     item.accessibilityInformation = { label: `${node.label}, ${statusWord(node.row.status)}, ${node.description}` };
-    item.command = { title: t("Show"), command: "nmLsp.showDecision", arguments: [node] };
+    item.command = { title: l10n.t("Show"), command: "nmLsp.showDecision", arguments: [node] };
   }
 
   /** The reason on hover; the whole text is fetched when somebody looks. */

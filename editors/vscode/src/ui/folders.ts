@@ -1,6 +1,6 @@
 /** The folders of the window that lie on a disk the server can read. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { anchorPath } from "../logic/decisionTree";
 import type { AnchorRow } from "../logic/wire";
@@ -18,7 +18,7 @@ export async function chooseFolder(uri?: vscode.Uri): Promise<vscode.WorkspaceFo
     return owner ?? folders[0];
   }
   const items = folders.map((folder) => ({ label: folder.name, description: folder.uri.fsPath, folder }));
-  const picked = await vscode.window.showQuickPick(items, { placeHolder: t("Which folder is meant?") });
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: l10n.t("Which folder is meant?") });
   return picked?.folder;
 }
 

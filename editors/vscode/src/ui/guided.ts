@@ -1,6 +1,6 @@
 /** A few questions in a row, each in the same box, with a way back. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { fromBox, toBox } from "../logic/texts";
 
@@ -54,7 +54,7 @@ function askOne(question: Question, value: string, at: number, total: number): P
     box.onDidAccept(() => {
       const answer = fromBox(box.value);
       if (answer.trim() === "" && !question.optional) {
-        box.validationMessage = t("Please write a few words, or press Escape to leave.");
+        box.validationMessage = l10n.t("Please write a few words, or press Escape to leave.");
         return;
       }
       finish(answer);

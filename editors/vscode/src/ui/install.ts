@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import * as fs from "node:fs/promises";
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { type Machine, onPath } from "../logic/discovery";
 import { isOlder, lastWords, OLDEST_PYTHON } from "../logic/failure";
@@ -18,13 +18,13 @@ export async function install(machine: Machine, storage: string, packageName: st
   const plan = installPlan(machine.platform, storage, packageName, tools);
   if (!plan) {
     void vscode.window.showErrorMessage(
-      t("nm-lsp needs Python {0} or newer, or uv, to install its server, and found neither on PATH. Install one of them and choose “Install Server” again, or name a server in the setting {1}.", OLDEST_PYTHON.join("."), PATH_SETTING),
+      l10n.t("nm-lsp needs Python {0} or newer, or uv, to install its server, and found neither on PATH. Install one of them and choose “Install Server” again, or name a server in the setting {1}.", OLDEST_PYTHON.join("."), PATH_SETTING),
     );
     return false;
   }
-  const yes = t("Install");
-  const question = t("Install the nm-lsp server?");
-  const detail = t(
+  const yes = l10n.t("Install");
+  const question = l10n.t("Install the nm-lsp server?");
+  const detail = l10n.t(
     "It downloads the package {0} with {1} from your package index into the extension's own folder, {2}. Nothing else on this machine is changed. Your code never leaves it.",
     packageName,
     plan.tool,
@@ -34,15 +34,15 @@ export async function install(machine: Machine, storage: string, packageName: st
     return false;
   }
   const failed = await vscode.window.withProgress(
-    { location: vscode.ProgressLocation.Notification, title: t("Installing the nm-lsp server"), cancellable: true },
+    { location: vscode.ProgressLocation.Notification, title: l10n.t("Installing the nm-lsp server"), cancellable: true },
     (progress, token) => perform(plan, storage, output, progress, token),
   );
   if (failed === undefined) {
     return true;
   }
   if (failed !== "cancelled") {
-    const show = t("Show Output");
-    const text = t("The server could not be installed. {0} The command was: {1}", lastWords(failed.errors), spelled(failed.step));
+    const show = l10n.t("Show Output");
+    const text = l10n.t("The server could not be installed. {0} The command was: {1}", lastWords(failed.errors), spelled(failed.step));
     void vscode.window.showErrorMessage(text, show).then((chosen) => chosen && output.show());
   }
   return false;

@@ -1,6 +1,6 @@
 /** The Memory view: follows the cursor while it can be seen, and asks nothing while it cannot. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { type Memory, type MemoryNode, memoryTree, symbolName } from "../logic/memoryTree";
 import type { NeighborsResult, NextResult, StatusResult } from "../logic/wire";
@@ -107,7 +107,7 @@ export class MemoryView implements vscode.TreeDataProvider<MemoryNode>, vscode.D
         item.description = node.description;
         item.tooltip = node.tooltip;
         item.iconPath = new vscode.ThemeIcon(node.isLearned ? "sparkle" : "references");
-        item.command = { title: t("Open"), command: "nmLsp.open", arguments: [{ kind: "place", uri: node.uri, range: node.range }] };
+        item.command = { title: l10n.t("Open"), command: "nmLsp.open", arguments: [{ kind: "place", uri: node.uri, range: node.range }] };
         break;
       case "hint":
         item.tooltip = node.label;

@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { SCHEME } from "../logic/names";
 import type { Link, Page } from "../logic/page";
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 
 export class Pages implements vscode.TextDocumentContentProvider, vscode.DocumentLinkProvider, vscode.CodeLensProvider, vscode.Disposable {
   private readonly pages = new Map<string, Page>();
@@ -42,13 +42,13 @@ export class Pages implements vscode.TextDocumentContentProvider, vscode.Documen
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.pages.get(uri.toString())?.text ?? t("This page is no longer kept. Ask again to see it.");
+    return this.pages.get(uri.toString())?.text ?? l10n.t("This page is no longer kept. Ask again to see it.");
   }
 
   provideDocumentLinks(document: vscode.TextDocument): vscode.DocumentLink[] {
     return this.linksOf(document).map((link) => {
       const found = new vscode.DocumentLink(rangeOf(link), commandUri(link));
-      found.tooltip = link.target.kind === "place" ? t("Open this place") : t("Show this decision");
+      found.tooltip = link.target.kind === "place" ? l10n.t("Open this place") : l10n.t("Show this decision");
       return found;
     });
   }
@@ -56,7 +56,7 @@ export class Pages implements vscode.TextDocumentContentProvider, vscode.Documen
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     return this.linksOf(document)
       .filter((link) => link.target.kind === "place" && link.target.range.end.line > 0)
-      .map((link) => new vscode.CodeLens(rangeOf(link), { title: t("Open"), command: "nmLsp.open", arguments: [link.target] }));
+      .map((link) => new vscode.CodeLens(rangeOf(link), { title: l10n.t("Open"), command: "nmLsp.open", arguments: [link.target] }));
   }
 
   private linksOf(document: vscode.TextDocument): Link[] {

@@ -4,7 +4,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import * as fs from "node:fs/promises";
 import * as os from "node:os";
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import type { Client, ClientHooks } from "../clientFactory";
 import { findServer, type Launch, type Machine } from "../logic/discovery";
@@ -89,7 +89,7 @@ export class Server implements vscode.Disposable {
     await this.whenSettled();
     const { client } = this;
     if (!client || this.current.kind !== "running") {
-      throw new NotRunning(this.current.kind === "failed" ? this.current.text : t("nm-lsp has no folder on disk to work with. Open one first."));
+      throw new NotRunning(this.current.kind === "failed" ? this.current.text : l10n.t("nm-lsp has no folder on disk to work with. Open one first."));
     }
     return token ? client.sendRequest<T>(method, params, token) : client.sendRequest<T>(method, params);
   }
@@ -234,7 +234,7 @@ export class Server implements vscode.Disposable {
     const key = `${launch.command} ${version}`;
     if (this.warnedOld !== key && (!numbers || isOlder(numbers, OLDEST_SERVER))) {
       this.warnedOld = key;
-      void this.tell(explain({ kind: "old-server", launch, version: version ?? t("unknown") }));
+      void this.tell(explain({ kind: "old-server", launch, version: version ?? l10n.t("unknown") }));
     }
   }
 
@@ -260,7 +260,7 @@ export class Server implements vscode.Disposable {
 
   private setState(state: ServerState): void {
     this.current = state;
-    void vscode.commands.executeCommand("setContext", "nmLsp.running", state.kind === "running");
+    void vscode.commands.executeCommand("setContext", "nmLsp.state", state.kind);
     this.stateEmitter.fire(state);
   }
 
@@ -273,11 +273,11 @@ export class Server implements vscode.Disposable {
 
   private async tell(explanation: Explanation): Promise<void> {
     const labels: Record<Remedy, string> = {
-      install: t("Install Server…"),
-      setting: t("Open Setting"),
-      restart: t("Restart Server"),
-      output: t("Show Output"),
-      "copy-command": t("Copy Install Command"),
+      install: l10n.t("Install Server…"),
+      setting: l10n.t("Open Setting"),
+      restart: l10n.t("Restart Server"),
+      output: l10n.t("Show Output"),
+      "copy-command": l10n.t("Copy Install Command"),
     };
     const remedies = explanation.remedies.filter((remedy) => remedy !== "install" || vscode.workspace.isTrusted);
     const show = explanation.severity === "error" ? vscode.window.showErrorMessage : vscode.window.showWarningMessage;

@@ -1,6 +1,6 @@
 /** One item in the status bar and the menu behind it. */
 
-import { t } from "@vscode/l10n";
+import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { type FolderView, folderText, statusLine } from "../logic/statusLine";
 import type { StatusResult } from "../logic/wire";
@@ -107,11 +107,11 @@ export class StatusBar implements vscode.Disposable {
     if (state.kind === "running") {
       const views = this.views();
       const nStale = views.reduce((sum, view) => sum + (view.nStale ?? 0), 0);
-      entry("comment-discussion", t("Ask the Memory…"), "nmLsp.ask");
-      entry("search", t("Search…"), "nmLsp.search");
-      entry("law", t("Record a Decision…"), "nmLsp.record");
+      entry("comment-discussion", l10n.t("Ask the Memory…"), "nmLsp.ask");
+      entry("search", l10n.t("Search…"), "nmLsp.search");
+      entry("law", l10n.t("Record a Decision…"), "nmLsp.record");
       if (nStale) {
-        entry("warning", nStale === 1 ? t("Show the Stale Decision") : t("Show {0} Stale Decisions", nStale), "nmLsp.showStale");
+        entry("warning", nStale === 1 ? l10n.t("Show the Stale Decision") : l10n.t("Show {0} Stale Decisions", nStale), "nmLsp.showStale");
       }
       for (const view of views) {
         separator(view.name);
@@ -119,22 +119,22 @@ export class StatusBar implements vscode.Disposable {
         entries.push({ label: `$(info) ${first}` });
         problems.forEach((problem) => entries.push({ label: `$(alert) ${problem.trim()}` }));
       }
-      separator(t("index"));
+      separator(l10n.t("index"));
       if (this.percent === undefined) {
-        entry("refresh", t("Rebuild the Index"), "nmLsp.rebuildIndex");
+        entry("refresh", l10n.t("Rebuild the Index"), "nmLsp.rebuildIndex");
       } else {
-        entry("debug-stop", t("Stop Building the Index"), "nmLsp.cancelIndex");
+        entry("debug-stop", l10n.t("Stop Building the Index"), "nmLsp.cancelIndex");
       }
     } else if (state.kind === "failed") {
-      entries.push({ label: `$(error) ${t("The server does not run")}`, detail: state.text });
-      entry("cloud-download", t("Install the Server…"), "nmLsp.installServer");
-      entry("gear", t("Name the Server in the Settings"), "nmLsp.openServerSetting");
+      entries.push({ label: `$(error) ${l10n.t("The server does not run")}`, detail: state.text });
+      entry("cloud-download", l10n.t("Install the Server…"), "nmLsp.installServer");
+      entry("gear", l10n.t("Name the Server in the Settings"), "nmLsp.openServerSetting");
     }
-    separator(t("server"));
-    entry("debug-restart", t("Restart the Server"), "nmLsp.restartServer");
-    entry("output", t("Show the Output"), "nmLsp.showOutput");
-    entry("gear", t("Settings"), "nmLsp.openSettings");
-    entry("book", t("Get Started"), "nmLsp.openWalkthrough");
+    separator(l10n.t("server"));
+    entry("debug-restart", l10n.t("Restart the Server"), "nmLsp.restartServer");
+    entry("output", l10n.t("Show the Output"), "nmLsp.showOutput");
+    entry("gear", l10n.t("Settings"), "nmLsp.openSettings");
+    entry("book", l10n.t("Get Started"), "nmLsp.openWalkthrough");
     const picked = await vscode.window.showQuickPick(entries, { title: "nm-lsp", placeHolder: statusLine(state, this.views(), this.percent).tooltip.split("\n")[0] });
     if (picked?.command) {
       await vscode.commands.executeCommand(picked.command);

@@ -168,16 +168,18 @@ def recall_at(rank: Rank, asked: Sequence[tuple[str, Change, frozenset[str]]]) -
 
 @dataclass(frozen=True)
 class Answered:
-    """Search over one set of questions: mean reciprocal rank, right symbols among the first 5, hits in all."""
+    """Search over one set of questions: mean reciprocal rank, right symbols among the first 5, hits in all, and how
+    many questions had a hit that a synapse lifted or brought."""
 
     mrr: float
     in_five: float
     n_hits: int
+    n_recalled: int
 
 
 def answered(work: Replay, asked: Sequence[tuple[str, list[str]]]) -> Answered:
     recall = work.desk.recall()
-    total, in_five, n_hits = 0.0, 0, 0
+    total, in_five, n_hits, n_recalled = 0.0, 0, 0, 0
     for question, right in asked:
         extra = MORE_LOOKED_AT if recall is not None and not recall.is_empty else 0
         found = search(work.corpus, question, limit=10 + extra).candidates
@@ -187,12 +189,16 @@ def answered(work: Replay, asked: Sequence[tuple[str, list[str]]]) -> Answered:
         total += 1 / rank if rank is not None else 0
         in_five += rank is not None and rank <= 5
         n_hits += len(ids)
-    return Answered(total / len(asked), in_five / len(asked), n_hits)
+        n_recalled += any(candidate.synapse_boost > 0 for candidate in hits)
+    return Answered(total / len(asked), in_five / len(asked), n_hits, n_recalled)
+
+
+def show(label: str, values: tuple[float, ...]) -> None:
+    print(f"  {label:24}" + "  ".join(f"@{k} {value:.3f}" for k, value in zip(KS, values, strict=True)), flush=True)
 
 
 def measure(history: History, asked: Sequence[tuple[str, list[str]]]) -> None:
     train, test = split(history)
-    rows: list[tuple[str, tuple[float, ...]]] = []
     before: Answered | None = None
     after: dict[str, Answered] = {}
     for name, edits, commits in (("edits", True, False), ("commits", False, True), ("both", True, True)):
@@ -203,25 +209,21 @@ def measure(history: History, asked: Sequence[tuple[str, list[str]]]) -> None:
             replay(work, train, edits=edits, commits=commits)
             known = frozenset(work.corpus.file_numbers)
             posed = list(questions(test, known))
-            if not rows:
-                rows += [
-                    ("same folder", recall_at(by_folder(known, train), posed)),
-                    ("import graph", recall_at(by_imports(work.corpus, train), posed)),
-                    ("co-change counts", recall_at(by_count(train), posed)),
-                ]
+            if name == "edits":
                 print(f"\n{history.name}: {len(train)} commits learned, {len(posed)} questions of {len(test)} commits")
-            rows.append((f"neighbors, {name}", recall_at(neighbors(work), posed)))
-            rows.append(("  learned ones alone", recall_at(neighbors(work, learned_only=True), posed)))
+                show("same folder", recall_at(by_folder(known, train), posed))
+                show("import graph", recall_at(by_imports(work.corpus, train), posed))
+                show("co-change counts", recall_at(by_count(train), posed))
+            show(f"neighbors, {name}", recall_at(neighbors(work), posed))
+            show("  learned ones alone", recall_at(neighbors(work, learned_only=True), posed))
             if asked:
                 after[name] = answered(work, asked)
             work.close()
-    for label, values in rows:
-        shown = "  ".join(f"@{k} {value:.3f}" for k, value in zip(KS, values, strict=True))
-        print(f"  {label:24}{shown}", flush=True)
     if before is not None:
         print(f"  search before           mrr {before.mrr:.3f}  @5 {before.in_five:.3f}  hits {before.n_hits}")
         for name, result in after.items():
-            print(f"  search after {name:10} mrr {result.mrr:.3f}  @5 {result.in_five:.3f}  hits {result.n_hits}")
+            recalled = f"hits {result.n_hits}  recall in {result.n_recalled} of {len(asked)} answers"
+            print(f"  search after {name:10} mrr {result.mrr:.3f}  @5 {result.in_five:.3f}  {recalled}")
 
 
 def main() -> None:

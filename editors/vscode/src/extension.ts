@@ -97,7 +97,7 @@ function chosenOf(node: DecisionNode | Chosen | undefined): Chosen | undefined {
   if (!node) {
     return undefined;
   }
-  return "row" in node && node.row ? { id: node.row.id, folder: node.folder, row: node.row } : (node as Chosen);
+  return "row" in node && node.row ? { id: node.row.id, folder: node.folder, row: node.row, head: (node as DecisionNode).head } : (node as Chosen);
 }
 
 async function openTarget(target: Target, acts: Acts): Promise<void> {

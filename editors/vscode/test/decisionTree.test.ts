@@ -11,7 +11,7 @@ function outline(nodes: readonly Node[], depth = 0): string[] {
 
 describe("the Decisions view", () => {
   it("groups by status, what needs a person first, with the governed files below", () => {
-    const tree = decisionTree([{ uri: "file:///w", name: "w", rows: ROWS, total: 3 }], "");
+    const tree = decisionTree([{ uri: "file:///w", name: "w", rows: ROWS, total: 3, head: null }], "");
     expect(outline(tree)).toEqual([
       "Stale", "  Title of nm-aaaaaaaa", "    pay.py",
       "Active", "  Title of nm-bbbbbbbb", "    pay.py",
@@ -21,9 +21,9 @@ describe("the Decisions view", () => {
 
   it("gives each of several folders a level, and leaves out those without any", () => {
     const folders = [
-      { uri: "file:///a", name: "a", rows: [STALE], total: 1 },
-      { uri: "file:///b", name: "b", rows: [], total: 0 },
-      { uri: "file:///c", name: "c", rows: [row("nm-dddddddd")], total: 1 },
+      { uri: "file:///a", name: "a", rows: [STALE], total: 1, head: null },
+      { uri: "file:///b", name: "b", rows: [], total: 0, head: null },
+      { uri: "file:///c", name: "c", rows: [row("nm-dddddddd")], total: 1, head: null },
     ];
     expect(decisionTree(folders, "").map((node) => node.label)).toEqual(["a", "c"]);
   });
@@ -31,7 +31,7 @@ describe("the Decisions view", () => {
   it("has a key of its own for every line, as the editor demands", () => {
     const keys: string[] = [];
     const collect = (nodes: readonly Node[]): void => nodes.forEach((node) => (keys.push(node.key), "children" in node && collect(node.children)));
-    collect(decisionTree([{ uri: "file:///a", name: "a", rows: ROWS, total: 3 }, { uri: "file:///b", name: "b", rows: ROWS, total: 3 }], ""));
+    collect(decisionTree([{ uri: "file:///a", name: "a", rows: ROWS, total: 3, head: null }, { uri: "file:///b", name: "b", rows: ROWS, total: 3, head: null }], ""));
     expect(new Set(keys).size).toBe(keys.length);
   });
 

@@ -108,12 +108,18 @@ describe("a server that cannot run: one message, at most one retry", () => {
     await vi.waitFor(() => expect(fake.executed).toContainEqual(["workbench.action.openSettings", "@id:nmLsp.server.path"]));
   });
 
-  it("is not offered to be installed where the workspace is not trusted", async () => {
+  it("is not taken from a workspace that is not trusted", async () => {
     workspace.isTrusted = false;
-    fake.settings.set("nmLsp.server.path", program("nm-lsp", "exit 1"));
-    void server.restart();
-    await until("failed");
-    expect(fake.shown[0].buttons).toEqual(["Show Output", "Open Setting"]);
+    const programs = path.join(folder, ".venv", "bin");
+    fs.mkdirSync(programs, { recursive: true });
+    program(path.join(".venv", "bin", "nm-lsp"), GOOD);
+    vi.stubEnv("PATH", "/nowhere");
+    vi.stubEnv("HOME", "/nowhere");
+    await server.restart();
+    vi.unstubAllEnvs();
+    expect(server.state.kind).toBe("failed");
+    expect(nStarts()).toBe(0);
+    expect(fake.shown[0].buttons).toEqual(["Install Server…", "Open Setting", "Copy Install Command"]);
   });
 });
 

@@ -13,7 +13,7 @@ it.each([
   [[{ name: "w", status: READY, nStale: 2 }], undefined, "$(check) nm-lsp $(warning) 2 stale", "warning"],
   [[{ name: "w", status: BUILDING, nStale: 0 }], undefined, "$(sync~spin) nm-lsp indexing 30%", "normal"],
   [[{ name: "w", status: BUILDING, nStale: 0 }], 55, "$(sync~spin) nm-lsp indexing 55%", "normal"],
-  [[{ name: "w", status: READY, nStale: 1 }], 80, "$(sync~spin) nm-lsp indexing 80% $(warning) 1 stale", "normal"],
+  [[{ name: "w", status: READY, nStale: 1 }], 80, "$(sync~spin) nm-lsp 80% $(warning) 1 stale", "warning"],
   [[{ name: "w", status: undefined, nStale: undefined }], undefined, "$(sync~spin) nm-lsp indexing", "normal"],
   [[{ name: "a", status: READY, nStale: 1 }, { name: "b", status: READY, nStale: 2 }], undefined, "$(check) nm-lsp $(warning) 3 stale", "warning"],
   [[{ name: "w", status: { ...READY, problems: [{ code: "model", message: "No weights." }] }, nStale: 0 }], undefined, "$(info) nm-lsp ready", "normal"],

@@ -3,13 +3,14 @@
 import * as l10n from "@vscode/l10n";
 import type { AnchorRow, DecisionRow, Status } from "./wire";
 
-export interface FolderDecisions { uri: string; name: string; rows: readonly DecisionRow[]; total: number }
+/** `head` is the commit at which the rows were judged. */
+export interface FolderDecisions { uri: string; name: string; rows: readonly DecisionRow[]; total: number; head: string | null }
 
 export type Node = FolderNode | GroupNode | DecisionNode | AnchorNode | NoteNode;
 
 export interface FolderNode { kind: "folder"; key: string; label: string; folder: string; children: Node[] }
 export interface GroupNode { kind: "group"; key: string; status: Status; label: string; description: string; children: DecisionNode[] }
-export interface DecisionNode { kind: "decision"; key: string; folder: string; row: DecisionRow; label: string; description: string; children: AnchorNode[] }
+export interface DecisionNode { kind: "decision"; key: string; folder: string; head: string | null; row: DecisionRow; label: string; description: string; children: AnchorNode[] }
 export interface AnchorNode { kind: "anchor"; key: string; folder: string; anchor: AnchorRow; label: string; description: string }
 export interface NoteNode { kind: "note"; key: string; label: string }
 
@@ -80,7 +81,7 @@ function branch(folder: FolderDecisions): Node[] {
   for (const status of ORDER) {
     const rows = folder.rows.filter((row) => row.status === status);
     if (rows.length > 0) {
-      const children = rows.map((row) => decisionNode(folder.uri, row));
+      const children = rows.map((row) => decisionNode(folder, row));
       groups.push({ kind: "group", key: `${folder.uri}#${status}`, status, label: statusWord(status), description: String(rows.length), children });
     }
   }
@@ -90,12 +91,12 @@ function branch(folder: FolderDecisions): Node[] {
   return groups;
 }
 
-function decisionNode(folder: string, row: DecisionRow): DecisionNode {
+function decisionNode({ uri: folder, head }: FolderDecisions, row: DecisionRow): DecisionNode {
   const children = row.anchors.map((anchor): AnchorNode => {
     const label = anchor.symbol ? `${anchor.symbol}` : (anchorText(anchor).split("/").filter(Boolean).pop() ?? anchor.repoPath);
     return { kind: "anchor", key: `${folder}#${row.id}#${anchorText(anchor)}`, folder, anchor, label, description: anchorDescription(anchor) };
   });
-  return { kind: "decision", key: `${folder}#${row.id}`, folder, row, label: oneLine(row.title), description: decisionDescription(row), children };
+  return { kind: "decision", key: `${folder}#${row.id}`, folder, head, row, label: oneLine(row.title), description: decisionDescription(row), children };
 }
 
 function decisionDescription(row: DecisionRow): string {

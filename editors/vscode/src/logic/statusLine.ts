@@ -41,9 +41,13 @@ function running(folders: readonly FolderView[], percent: number | undefined): L
   const tooltip = [...folders.map(folderText), l10n.t("Choose for more.")].join("\n");
   const building = folders.find((folder) => folder.status === undefined || !folder.status.ready);
   const stale = nStale ? ` $(warning) ${l10n.t("{0} stale", nStale)}` : "";
-  if (building || percent !== undefined) {
-    const shown = building ? (percent ?? percentOf(building.status)) : percent;
+  if (building) {
+    const shown = percent ?? percentOf(building.status);
     return { text: `$(sync~spin) ${NAME} ${shown === undefined ? l10n.t("indexing") : l10n.t("indexing {0}%", shown)}${stale}`, tooltip, level: "normal" };
+  }
+  if (percent !== undefined) {
+    // Answers are complete in words already; only search by meaning, or a new index, is still being prepared.
+    return { text: `$(sync~spin) ${NAME} ${percent}%${stale}`, tooltip, level: nStale ? "warning" : "normal" };
   }
   if (folders.length > 0 && folders.every((folder) => folder.status?.problems.some((problem) => problem.code === "not-indexed"))) {
     return { text: `$(circle-slash) ${NAME} ${l10n.t("not indexed")}`, tooltip, level: "normal" };

@@ -6,7 +6,7 @@ import { anchorText, oneLine, statusWord } from "../logic/decisionTree";
 import { COMMAND_PREFIX } from "../logic/names";
 import { decisionPage, governingPage, historyPage } from "../logic/page";
 import { alternativesOf, asConfirmed, spokenAnchor } from "../logic/texts";
-import type { DecisionDetail, DecisionResult, DecisionRow, DecisionsResult, DiffResult, HistoryResult, ListResult, RecordResult, Status } from "../logic/wire";
+import type { DecisionDetail, DecisionResult, DecisionRow, DecisionsResult, DiffResult, HistoryResult, ListResult, RecordResult, Status, StatusResult } from "../logic/wire";
 import type { Api } from "./api";
 import { anchorUri, diskFolders } from "./folders";
 import { ask } from "./guided";
@@ -14,7 +14,8 @@ import type { Pages } from "./pages";
 import type { Server } from "./server";
 
 /** One decision in one folder, as the views and the code actions name it. */
-export interface Chosen { id: string; folder: string; row?: DecisionRow; revision?: number }
+/** `head` and `revision` are what the person saw, so that an act on something newer is refused. */
+export interface Chosen { id: string; folder: string; row?: DecisionRow; revision?: number; head?: string | null }
 
 const REASONS = (): string[] => [l10n.t("The code was replaced on purpose"), l10n.t("The reason no longer applies"), l10n.t("It was wrong from the start")];
 
@@ -104,7 +105,8 @@ export class Acts {
     }
     await this.api.attempt(async () => {
       const expect = this.expectation(chosen);
-      const result = await this.api.call<DecisionsResult>("decisions.restore", { ids: [chosen.id], ...(expect === undefined ? {} : { expect: { [chosen.id]: expect } }) }, chosen.folder);
+      const seen = { ...(expect === undefined ? {} : { expect: { [chosen.id]: expect } }), ...(chosen.head ? { head: chosen.head } : {}) };
+      const result = await this.api.call<DecisionsResult>("decisions.restore", { ids: [chosen.id], ...seen }, chosen.folder);
       this.didActEmitter.fire();
       brief(l10n.t("Restored “{0}”: it holds as of this commit.", oneLine(result.decisions[0]?.title ?? chosen.id, 80)));
     });
@@ -311,8 +313,9 @@ export class Acts {
       diskFolders().map(async (folder) => {
         const uri = folder.uri.toString();
         const params = statuses.length === 1 ? { status: statuses[0], limit: 1000 } : { limit: 1000 };
+        const { head } = await this.api.call<StatusResult>("status", {}, folder);
         const { decisions } = await this.api.call<ListResult>("decisions.list", params, folder);
-        return decisions.filter((row) => statuses.includes(row.status)).map((row) => ({ ...row, folder: uri }));
+        return decisions.filter((row) => statuses.includes(row.status)).map((row) => ({ ...row, folder: uri, head }));
       }),
     );
     // Folders of one repository share their decisions.
@@ -324,7 +327,7 @@ export class Acts {
 const ALL: readonly Status[] = ["stale", "unknown", "active", "invalidated"];
 
 export interface Offer { anchor: string; title: string; rationale: string }
-type Located = DecisionRow & { folder: string };
+type Located = DecisionRow & { folder: string; head: string | null };
 type ChosenItem = vscode.QuickPickItem & { chosen: Chosen };
 
 function item(row: Located): ChosenItem {
@@ -332,7 +335,7 @@ function item(row: Located): ChosenItem {
     label: oneLine(row.title, 120),
     description: `${statusWord(row.status).toLowerCase()} · ${row.anchors.map(anchorText).join(", ").slice(0, 120)}`,
     detail: row.statusReason ? oneLine(row.statusReason) : undefined,
-    chosen: { id: row.id, folder: row.folder, row },
+    chosen: { id: row.id, folder: row.folder, row, head: row.head },
   };
 }
 

@@ -3,13 +3,13 @@
 import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { anchorText, contextOf, decisionTree, type DecisionNode, type FolderDecisions, type GroupNode, type Node, oneLine, statusMeaning, statusWord } from "../logic/decisionTree";
-import type { DecisionDetail, ListResult, Status } from "../logic/wire";
+import type { DecisionDetail, ListResult, Status, StatusResult } from "../logic/wire";
 import type { Acts } from "./acts";
 import type { Api } from "./api";
 import { anchorUri, diskFolders } from "./folders";
 import type { Server } from "./server";
 
-const QUIET_MS = 200;
+const QUIET_MS = 150;
 const AT_MOST = 1000;
 
 const ICONS: Record<Status, vscode.ThemeIcon> = {
@@ -76,10 +76,12 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
     this.draw();
   }
 
-  /** Asks the server once things have been quiet for a moment. */
+  /** Asks the server in a moment, once for all that happens until then. */
   refreshSoon(): void {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.refresh(), QUIET_MS);
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      void this.refresh();
+    }, QUIET_MS);
   }
 
   private async refresh(): Promise<void> {
@@ -97,12 +99,14 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
   private async read(folder: vscode.WorkspaceFolder): Promise<FolderDecisions> {
     const uri = folder.uri.toString();
     try {
+      // HEAD first: what is restored later was seen at this commit or at a newer one, never at an older one.
+      const { head } = await this.api.call<StatusResult>("status", {}, folder);
       const { decisions, total } = await this.api.call<ListResult>("decisions.list", { limit: AT_MOST }, folder);
-      return { uri, name: folder.name, rows: decisions, total };
+      return { uri, name: folder.name, rows: decisions, total, head };
     } catch (error) {
       // A folder that cannot answer shows what it showed before; the status bar says what is wrong.
       this.server.output.warn(String(error));
-      return this.folders.find((known) => known.uri === uri) ?? { uri, name: folder.name, rows: [], total: 0 };
+      return this.folders.find((known) => known.uri === uri) ?? { uri, name: folder.name, rows: [], total: 0, head: null };
     }
   }
 

@@ -279,7 +279,7 @@ export class Server implements vscode.Disposable {
       output: l10n.t("Show Output"),
       "copy-command": l10n.t("Copy Install Command"),
     };
-    const remedies = explanation.remedies.filter((remedy) => remedy !== "install" || vscode.workspace.isTrusted);
+    const { remedies } = explanation;
     const show = explanation.severity === "error" ? vscode.window.showErrorMessage : vscode.window.showWarningMessage;
     const chosen = await show(explanation.text, ...remedies.map((remedy) => labels[remedy]));
     const remedy = remedies.find((one) => labels[one] === chosen);

@@ -18,6 +18,7 @@ export class StatusBar implements vscode.Disposable {
   private readonly statuses = new Map<string, StatusResult>();
   private percent: number | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private due = 0;
 
   constructor(
     private readonly server: Server,
@@ -55,9 +56,18 @@ export class StatusBar implements vscode.Disposable {
     this.subscriptions.forEach((subscription) => subscription.dispose());
   }
 
+  /** The earliest wish counts: a server that has news all the time does not put the look off for ever. */
   private lookIn(ms: number): void {
+    const due = performance.now() + ms;
+    if (this.timer !== undefined && this.due <= due) {
+      return;
+    }
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => void this.look(), ms);
+    this.due = due;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      void this.look();
+    }, ms);
   }
 
   /** Asks every folder; again in a second while one of them is being built, and then only when told. */

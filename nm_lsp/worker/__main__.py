@@ -5,7 +5,6 @@ It ends when its input does, at once and whatever it is doing: everything on dis
 
 from __future__ import annotations
 
-import gc
 import os
 import queue
 import sys
@@ -24,8 +23,6 @@ def main() -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     _lower_priority()
-    # A build makes millions of objects and no cycles; collecting them costs a third of its time.
-    gc.disable()
     channel = Channel(reader, writer)
     inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, inbox), name="nm-inbox", daemon=True).start()

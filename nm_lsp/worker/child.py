@@ -11,6 +11,7 @@ from nm_lsp.search.segment import FileStamp, SegmentBuilder
 from nm_lsp.storage.index_store import IndexStore, SkippedFile
 from nm_lsp.worker.analysis import analyse_file, analyse_text, content_hash
 from nm_lsp.worker.marks import ParseMark
+from nm_lsp.worker.memory import without_collection
 from nm_lsp.worker.messages import (
     Analyse,
     Analysed,
@@ -80,7 +81,9 @@ class Child:
             case Analyse():
                 self._send(_analysed(message))
             case BuildSegment():
-                self._send(_segment_built(message))
+                with without_collection():
+                    built = _segment_built(message)
+                self._send(built)
             case _:
                 assert_never(message)
 

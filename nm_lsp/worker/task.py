@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from nm_lsp.storage.index_store import IndexStore
 from nm_lsp.watch.folders import FolderWatch, watch_folder
 from nm_lsp.worker.clusters import TopicsKeeper
 from nm_lsp.worker.folder import FolderIndex, Options
-from nm_lsp.worker.memory import release_memory
+from nm_lsp.worker.memory import release_memory, without_collection
 from nm_lsp.worker.messages import (
     Building,
     CancelBuild,
@@ -83,7 +83,7 @@ class FolderTask:
         self._watch: FolderWatch | None = None
         self._directories: set[str] = set()
         self._preferred: tuple[str, ...] = ()
-        self._work: Iterator[bool] | None = None
+        self._work: Generator[bool, None, None] | None = None
         self._everywhere = True
         self._paths: set[str] = set()
         self._rebuild = False
@@ -211,6 +211,9 @@ class FolderTask:
         return was_busy
 
     def _stop_round(self) -> None:
+        if self._work is not None:
+            # Closing a generator runs what it left open.
+            self._work.close()
         self._work, self.is_waiting = None, False
         if self._second is not None:
             self._second.close()
@@ -247,7 +250,7 @@ class FolderTask:
 
     # -- one round of work ------------------------------------------------------------------------------------------
 
-    def _round(self, index: FolderIndex) -> Iterator[bool]:
+    def _round(self, index: FolderIndex) -> Generator[bool, None, None]:
         """Yields True where it only waits for the second process."""
         ticket, paths = self._ticket, None if self._everywhere else tuple(sorted(self._paths))
         self._everywhere, self._paths = False, set()
@@ -261,7 +264,8 @@ class FolderTask:
                 self._trouble("index-limit", f"Not everything is indexed: {refusal.reason}.", _LIMIT_HINT)
         yield False
         changed = index.remove(changes.gone, changes.refused) or bool(changes.to_read)
-        yield from self._parse(index, changes.to_read)
+        with without_collection():
+            yield from self._parse(index, changes.to_read)
         index.note_success()
         if not index.manifest.complete:
             self._topics.update(index, changed=True)

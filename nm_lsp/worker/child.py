@@ -36,7 +36,7 @@ WAITING_S = 0.02
 
 
 class Child:
-    """`inbox` also takes messages of this process to itself: from the embedding threads and the second process's pipe."""
+    """`inbox` also takes messages of this process to itself: from embedding threads and the second process's pipe."""
 
     def __init__(self, inbox: queue.SimpleQueue[object], send: Callable[[object], None]) -> None:
         self._inbox = inbox

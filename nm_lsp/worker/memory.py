@@ -13,7 +13,7 @@ from nm_lsp.search.tokens import forget_words
 
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
-    """For parsing: it makes millions of objects and no cycles, and looking for cycles would cost a third of its time."""
+    """For parsing: it makes millions of objects and no cycles, and looking for them would cost a third of its time."""
     gc.disable()
     try:
         yield

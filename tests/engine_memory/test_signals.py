@@ -194,6 +194,17 @@ def test_bulk_is_counted_and_teaches_nothing(work: Editing) -> None:
     assert work.counters()["bulk"] == 2
 
 
+def test_a_file_written_in_one_go_stands_for_itself(work: Editing) -> None:
+    work.edit("ship.py", "zone")
+    work.write({"many.py": ""})
+    work.open("many.py")
+    work.change("many.py", "".join(f"def g{n}():\n    return {n}\n\n" for n in range(60)))
+    work.save("many.py")
+    work.reindex()
+    work.pass_time(3)
+    assert set(work.weights()) == {("many.py", ZONE)}
+
+
 def test_a_version_that_goes_back_teaches_nothing(work: Editing) -> None:
     work.change("cart.py", work.read("cart.py") + "\na = 1\n", version=5)
     work.change("cart.py", work.read("cart.py") + "\nb = 1\n", version=4)

@@ -28,6 +28,8 @@ from nm_lsp.synapses.pairs import MAX_FILES, Pair, RecentTouches, association_st
 from nm_lsp.synapses.rules import COMMIT_STRENGTH, EDIT_STRENGTH, OPEN_STRENGTH, USED_STRENGTH
 
 MAX_PENDING: Final = 200
+WRITTEN_AS_ONE: Final = 5
+"""Symbols from which a file whose every line is new stands for itself."""
 MAX_LIFTS: Final = 50
 """Pairs that questions lift in a minute."""
 MANY_OPENED: Final = 5
@@ -172,6 +174,9 @@ class Learner:
     def _symbols(self, edit: Edit) -> list[str]:
         self._remember_text(edit.path, edit.text)
         shape = self.shapes.of(edit.path, edit.text)
+        if len(shape.symbols) > WRITTEN_AS_ONE and edit.is_whole:
+            # A file written in one go says what it goes with as a whole, not by every symbol in it.
+            return [edit.path]
         return symbols_at(shape.symbols, edit.ranges) or [edit.path]
 
     def _remember_text(self, path: str, text: str) -> None:

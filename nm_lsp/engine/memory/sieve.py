@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from nm_lsp.base.errors import GitUnavailable
+from nm_lsp.base.text import split_lines
 from nm_lsp.engine.memory.funnel import Notes, ScreenNote
 from nm_lsp.engine.memory.shapes import content_key, text_key
 from nm_lsp.git import Repository as GitRepository
@@ -37,6 +38,11 @@ class Edit:
     at: float
     source: str
     key: bytes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every line is new, as in a file that was just written."""
+        return self.ranges == ((0, max(len(split_lines(self.text)) - 1, 0)),)
 
 
 @dataclass(frozen=True, slots=True)

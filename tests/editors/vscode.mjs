@@ -18,8 +18,14 @@ const browser = await chromium.launch({
   executablePath: "/usr/bin/chromium",
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
-const page = await browser.newPage({ viewport: { width: 1180, height: 720 } });
-page.setDefaultTimeout(30_000);
+let page;
+// A page of its own each time: the editor keeps what it knows of a window in the browser.
+async function start(query) {
+  page = await browser.newPage({ viewport: { width: 1180, height: 720 } });
+  page.setDefaultTimeout(30_000);
+  await page.goto(`${url}/?${query}`);
+  await page.waitForSelector(".monaco-workbench", { timeout: 90_000 });
+}
 // The server's own messages would cover what is looked at; each is read when it comes.
 const toasts = async () => (await page.locator(".notification-toast").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim());
 const dismiss = async () => {
@@ -79,8 +85,7 @@ async function commitChange(message) {
 }
 
 try {
-  await page.goto(`${url}/?folder=${encodeURIComponent(workspace)}`);
-  await page.waitForSelector(".monaco-workbench", { timeout: 90_000 });
+  await start(`folder=${encodeURIComponent(workspace)}`);
   say("the workbench is there");
   const opened = Date.now();
   await bar("nm-lsp ready").waitFor({ timeout: 120_000 });
@@ -171,7 +176,7 @@ try {
   await page.waitForSelector(".editor-instance .squiggly-warning", { timeout: 20_000 });
   // The badge lies over the icon.
   await page.locator('.activitybar .action-label[aria-label^="Memory"]').first().click({ force: true });
-  const view = page.locator(".sidebar");
+  let view = page.locator(".sidebar");
   await view.locator(".monaco-list-row", { hasText: "Amounts are whole cents" }).waitFor();
   await word("round_amount").click();
   await view.locator(".monaco-list-row", { hasText: "Amounts are whole cents" }).hover();
@@ -263,6 +268,23 @@ try {
   writeFileSync(machine, right);
   await bar("nm-lsp ready").waitFor();
   check(true, "the corrected setting is enough");
+
+  // Two folders in one window, one of them without git.
+  await page.close();
+  await start(`workspace=${encodeURIComponent(process.env.TWO_FOLDERS)}`);
+  await bar("nm-lsp ready").waitFor({ timeout: 60_000 });
+  await page.locator('.activitybar .action-label[aria-label^="Memory"]').first().click({ force: true });
+  view = page.locator(".sidebar");
+  await view.locator(".monaco-list-row", { hasText: "currency behind" }).waitFor();
+  await command("nm-lsp: Ask the Memory");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "notes" }).click();
+  await answer("when is the shop open?");
+  await page.locator(".editor-instance .view-line", { hasText: "opening.md" }).first().waitFor();
+  await shoot("two-folders");
+  say(`two folders: ${(await page.locator(".sidebar .monaco-list-row").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()).join(" | ")}`);
+  await command("nm-lsp: Record a Decision");
+  await page.locator(".notification-toast", { hasText: "Open a saved file" }).waitFor();
+  check(true, "a page of an answer is no place for a decision, and a message says so");
   say("done");
 } catch (error) {
   await shoot("failed");

@@ -83,6 +83,11 @@ export XDG_CACHE_HOME=$run/cache XDG_STATE_HOME=$run/state XDG_CONFIG_HOME=$run/
 "$server" decisions record --title "Amounts are whole cents" --rationale "Floating point lost a cent on 3 of 41,000 invoices in 2023." \
     --alternative "decimal: three times slower in the nightly run" billing/money.py::round_amount
 
+mkdir "$run/notes"
+printf '# Opening hours\n\nThe shop is open from nine to six, and closed on Sundays.\n' >"$run/notes/opening.md"
+printf '{"folders": [{"path": "%s"}, {"path": "notes"}]}\n' "${work#"$run/"}" >"$run/two.code-workspace"
+export TWO_FOLDERS=$run/two.code-workspace
+
 mkdir -p "$run/ud/User" "$run/ud/Machine"
 # Where a program lies is a setting of the machine, as in every remote window.
 echo "{\"nmLsp.server.path\": \"$server\"}" >"$run/ud/Machine/settings.json"

@@ -478,3 +478,25 @@ def test_the_mark_of_a_lost_file_sits_where_git_finds_it_again(bench: Bench) -> 
     found = row(bench, identity)
     assert (found.status, found.reason) == ("stale", "removed")
     assert list(bench.desk.marks().by_path) == ["renamed.py"]
+
+
+def test_what_lies_in_a_repository_of_its_own_is_refused_and_a_submodule_can_be_governed(
+    bench: Bench, make_bench: Callable[..., Bench]
+) -> None:
+    inner = make_bench("inner", files={"deep.py": "d = 1\n"})
+    bench.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner.root), "lib")
+    bench.commit({}, "a submodule")
+    with pytest.raises(Refused, match="lies inside lib"):
+        bench.record("Deep", "lib/deep.py")
+    identity = bench.record("The library", "lib")
+    assert row(bench, identity).anchors[0].kind == "submodule"
+    commit = inner.commit({"deep.py": "d = 2\n"})
+    Bench(bench.root / "lib").git("fetch", "-q")
+    Bench(bench.root / "lib").git("checkout", "-q", commit)
+    bench.commit({}, "newer library")
+    assert status(bench, identity) == "stale"
+    (bench.root / "nested").mkdir()
+    Bench(bench.root / "nested").git("init", "-q")
+    bench.write({"nested/n.py": "n = 1\n"})
+    with pytest.raises(Refused, match="lies inside nested"):
+        bench.record("Nested", "nested/n.py")

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nm_lsp.base.errors import Conflict, GitUnavailable, InvalidInput, Refused
+from nm_lsp.base.errors import Conflict, InvalidInput, Refused
 from nm_lsp.decisions.events import Event, EventKind, checked_event
 from nm_lsp.decisions.fold import (
     DecisionRecord,
@@ -50,8 +50,8 @@ class Scene:
     caller: Caller
 
     def event(self, look: Look, kind: EventKind, decision: DecisionId | None, **parts: object) -> Event:
-        """An event of now. Raises `InvalidInput` where it lacks what its kind needs, and for a reason that holds what no
-        text of a decision may."""
+        """An event of now. Raises `InvalidInput` where it lacks what its kind needs, or its reason holds what no text
+        of a decision may."""
         reason = parts.get("reason")
         if isinstance(reason, str) and reason.strip():
             parts["reason"] = checked_prose(reason, "note" if kind is EventKind.RESTORED else "reason", MAX_REASON)
@@ -72,11 +72,7 @@ class Scene:
 
     def actor(self) -> str:
         """The repository's `user.name <user.email>`, else the system login."""
-        try:
-            user = self.tree.git.user() if self.tree.git is not None else None
-        except GitUnavailable:
-            user = None
-        return user or login_name()
+        return self.tree.user() or login_name()
 
     def answering_look(self) -> Look:
         """The present look; an act that must see the repository is refused where git cannot answer."""

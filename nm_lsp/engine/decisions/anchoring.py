@@ -51,24 +51,24 @@ def anchors_of(tree: WorkTree, prefix: Prefix, files: Sequence[str]) -> tuple[An
         raise InvalidInput("files", "a decision governs at least one file, symbol, folder or glob.")
     if len(files) > MAX_ANCHORS:
         raise InvalidInput("files", f"{len(files)} anchors; at most {MAX_ANCHORS} are taken.", hint="Name a folder.")
-    submodules = tree.git.submodules() if tree.git is not None else set()
-    found = dict.fromkeys(_anchor(tree, prefix, text, submodules) for text in files)
+    found = dict.fromkeys(_anchor(tree, prefix, text) for text in files)
     _refuse_ignored(tree, found)
     return tuple(found)
 
 
-def _anchor(tree: WorkTree, prefix: Prefix, text: str, submodules: set[str]) -> Anchor:
+def _anchor(tree: WorkTree, prefix: Prefix, text: str) -> Anchor:
     path, mark, symbol = text.partition("::")
     if not path.strip():
         raise InvalidInput("files", f"{escaped(text, one_line=True)!r} names no file.")
     repo_path = repository_path(tree.root, prefix, path)
-    for module in submodules:
-        if repo_path.startswith(module + "/"):
-            raise Refused(
-                f"{repo_path} lies inside the submodule {module}, which has its own repository and memory.",
-                hint=f"Record the decision there, or govern the submodule as a whole: {module}.",
-            )
-    if repo_path in submodules:
+    inner = _inner_repository(tree.root, repo_path)
+    if inner is not None and inner != repo_path:
+        raise Refused(
+            f"{repo_path} lies inside {inner}, which has its own repository and memory.",
+            hint=f"Record the decision there; a submodule can be governed as a whole: {inner}.",
+        )
+    may_be_submodule = inner is not None or _is_bare_folder(tree.root / repo_path)
+    if may_be_submodule and tree.git is not None and repo_path in tree.git.submodules():
         return parse_anchor(repo_path, submodule=True)
     if not mark and any(sign in repo_path for sign in "*?["):
         anchor = parse_anchor(repo_path)
@@ -76,6 +76,18 @@ def _anchor(tree: WorkTree, prefix: Prefix, text: str, submodules: set[str]) -> 
             raise NotFound(f"No file matches {path}.", hint="A glob must match at least one file now.")
         return anchor
     return _existing(tree, repo_path, symbol if mark else None, given=path)
+
+
+def _inner_repository(root: Path, repo_path: str) -> str | None:
+    """The outermost folder on the way to a path, or the path itself, that is a repository of its own."""
+    parts = repo_path.split("/")
+    ways = ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    return next((way for way in ways if (root / way / ".git").exists()), None)
+
+
+def _is_bare_folder(path: Path) -> bool:
+    """An empty folder: what a submodule that was never fetched looks like."""
+    return path.is_dir() and not any(path.iterdir())
 
 
 def _existing(tree: WorkTree, repo_path: str, symbol: str | None, *, given: str) -> Anchor:

@@ -31,8 +31,7 @@ ScreenBytes = Callable[[str], bytes | None]
 
 def confirm(tree: WorkTree, anchors: Sequence[Anchor], screen: ScreenBytes) -> Confirmation:
     """The confirmation of `anchors` as they are now. Raises `NotFound` for a symbol that is not there."""
-    head = tree.git.head() if tree.git is not None else None
-    commit = head.commit if head is not None else None
+    commit = tree.head_commit()
     files = {anchor: _files_of(tree, anchor) for anchor in anchors}
     paths = list(dict.fromkeys(path for group in files.values() for path in group))
     seen = seen_contents(tree, paths, screen)
@@ -109,11 +108,11 @@ def refuse_uncommitted(tree: WorkTree, anchors: Sequence[Anchor], screen: Screen
     """Raise `Refused` where a governed file differs from HEAD on disk or on the screen (rule 6)."""
     if tree.git is None:
         return
-    head = tree.git.head()
-    if head.commit is None:
+    commit = tree.head_commit()
+    if commit is None:
         return
     paths = list(dict.fromkeys(path for anchor in anchors for path in _files_of(tree, anchor)))
-    committed: Mapping[str, Content] = tree.git.contents(head.commit, paths)
+    committed: Mapping[str, Content] = tree.git.contents(commit, paths)
     seen = seen_contents(tree, paths, screen)
     for path in paths:
         if seen[path] != committed.get(path):

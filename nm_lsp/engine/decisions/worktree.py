@@ -77,6 +77,8 @@ class WorkTree:
         self._looked_at = 0.0
         self._stamp: object = None
         self._look: Look | None = None
+        self._user: str | None = None
+        self._user_at: float | None = None
         self._classified: Mapping[DecisionId, Verdict] | None = None
         self._code = Grammars()
 
@@ -184,6 +186,24 @@ class WorkTree:
         assert self._judge is not None
         verdicts = self._judge.look(head.commit, held.memory)
         return Look(head, held, verdicts, operation)
+
+    def head_commit(self) -> str | None:
+        """HEAD of the last look; None before the first commit and without git."""
+        return (self._look or self.look()).head.commit
+
+    def user(self) -> str | None:
+        """The repository's `user.name <user.email>`, asked for again after `SURE_S`.
+
+        Takes no lock: an event is made while the store's lock is held, which a look takes after the work tree's.
+        """
+        now = self._clock()
+        if self.git is not None and (self._user_at is None or now - self._user_at >= SURE_S):
+            try:
+                self._user = self.git.user()
+            except GitUnavailable:
+                self._user = None
+            self._user_at = now
+        return self._user
 
     def classified(self, look: Look) -> Look:
         """`look` with those decisions told apart that differ in comments or layout only. Reads the blobs it needs."""

@@ -67,8 +67,11 @@ def session(
     quiet: bool = False,
     question: str | None = None,
 ) -> Iterator[Session]:
-    """Open `folder`. `question` is what will be asked, so that the model is loaded meanwhile. `ready` waits for symbols, keyword search and graph, `vectors` for all vectors too; `quiet` drops
-    notices, for commands that report the same things themselves. Raises what the engine raises."""
+    """Open `folder`. Raises what the engine raises.
+
+    `question` is what will be asked, so that the model is loaded meanwhile. `ready` waits for symbols, keyword search
+    and graph, `vectors` for all vectors too; `quiet` drops notices, for commands that report the same themselves.
+    """
     root = workspace_folder(folder, output)
     bar = ProgressBar(shown=False if output.as_json else None)
 

@@ -2,7 +2,7 @@
 
 import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
-import type { AnchorNode, DecisionNode, Node } from "./logic/decisionTree";
+import type { AnchorNode, DecisionNode, GroupNode, Node } from "./logic/decisionTree";
 import { PATH_SETTING } from "./logic/names";
 import type { Target } from "./logic/page";
 import type { Acknowledged, Range } from "./logic/wire";
@@ -11,7 +11,7 @@ import { Api } from "./ui/api";
 import { Asking, openPlace } from "./ui/asking";
 import { DecisionsView } from "./ui/decisionsView";
 import { anchorUri, chooseFolder, diskFolders } from "./ui/folders";
-import { installHooks } from "./ui/hooks";
+import { installHooks, installModel } from "./ui/hooks";
 import { MemoryView } from "./ui/memoryView";
 import { Pages } from "./ui/pages";
 import { router } from "./ui/routing";
@@ -48,6 +48,7 @@ export function activate(context: vscode.ExtensionContext): void {
   add("diff", (node?: DecisionNode) => acts.diff(chosenOf(node)));
   add("restore", (node?: DecisionNode) => acts.restore(chosenOf(node)));
   add("invalidate", (node?: DecisionNode) => acts.invalidate(chosenOf(node)));
+  add("restoreLayout", (node?: GroupNode) => acts.restoreLayout(node?.folder));
   add("reinstate", (node?: DecisionNode) => acts.reinstate(chosenOf(node)));
   add("supersede", (node?: DecisionNode) => acts.supersede(chosenOf(node)));
   add("amend", (node?: DecisionNode) => acts.amend(chosenOf(node)));
@@ -64,6 +65,7 @@ export function activate(context: vscode.ExtensionContext): void {
   add("restartServer", () => server.restart());
   add("installServer", () => server.install());
   add("installHooks", () => installHooks(server));
+  add("installModel", () => installModel(server));
   add("showOutput", () => server.output.show());
   add("menu", () => bar.menu());
   add("openSettings", () => vscode.commands.executeCommand("workbench.action.openSettings", `@ext:${context.extension.id}`));

@@ -63,3 +63,8 @@ it("shows texts of the repository in one harmless line", () => {
   expect(oneLine("a\n\tb\u202e\u0000c")).toBe("a b c");
   expect(oneLine("x".repeat(300))).toHaveLength(200);
 });
+
+it("counts what one command can restore: stale for comments or layout alone", () => {
+  const rows = [STALE, { ...STALE, id: "nm-eeeeeeee", reason: "layout" }];
+  expect(decisionTree([{ uri: "file:///w", name: "w", rows, total: 2, head: null }], "")).toMatchObject([{ kind: "group", status: "stale", nLayout: 1 }]);
+});

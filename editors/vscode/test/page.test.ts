@@ -25,7 +25,7 @@ describe("an answer", () => {
   });
 
   it("says what it had to do without", () => {
-    expect(answerPage("q", { ...ANSWER, partial: ["index", "model"] }).text).toMatch(/still being built[^]*nm-lsp model install/);
+    expect(answerPage("q", { ...ANSWER, partial: ["index", "model"] }).text).toMatch(/still being built[^]*Install the Model/);
   });
 
   it("says so where nothing matches", () => {

@@ -9,7 +9,7 @@ export interface FolderDecisions { uri: string; name: string; rows: readonly Dec
 export type Node = FolderNode | GroupNode | DecisionNode | AnchorNode | NoteNode;
 
 export interface FolderNode { kind: "folder"; key: string; label: string; folder: string; children: Node[] }
-export interface GroupNode { kind: "group"; key: string; status: Status; label: string; description: string; children: DecisionNode[] }
+export interface GroupNode { kind: "group"; key: string; folder: string; nLayout: number; status: Status; label: string; description: string; children: DecisionNode[] }
 export interface DecisionNode { kind: "decision"; key: string; folder: string; head: string | null; row: DecisionRow; label: string; description: string; children: AnchorNode[] }
 export interface AnchorNode { kind: "anchor"; key: string; folder: string; anchor: AnchorRow; label: string; description: string }
 export interface NoteNode { kind: "note"; key: string; label: string }
@@ -82,7 +82,8 @@ function branch(folder: FolderDecisions): Node[] {
     const rows = folder.rows.filter((row) => row.status === status);
     if (rows.length > 0) {
       const children = rows.map((row) => decisionNode(folder, row));
-      groups.push({ kind: "group", key: `${folder.uri}#${status}`, status, label: statusWord(status), description: String(rows.length), children });
+      const nLayout = rows.filter((row) => row.status === "stale" && row.reason === "layout").length;
+      groups.push({ kind: "group", key: `${folder.uri}#${status}`, folder: folder.uri, nLayout, status, label: statusWord(status), description: String(rows.length), children });
     }
   }
   if (folder.total > folder.rows.length && groups.length > 0 && folder.rows.length >= 1000) {

@@ -169,7 +169,7 @@ export function missingNotes(partial: readonly Missing[]): string[] {
   const notes: Record<Missing, string> = {
     index: l10n.t("The index is still being built, so something may be missing. Ask again in a moment."),
     vectors: l10n.t("Search by meaning is still being prepared; this answer comes from words and from the code graph."),
-    model: l10n.t("Search by meaning is off: run “nm-lsp model install” once. This answer comes from words and from the code graph."),
+    model: l10n.t("Search by meaning is off until its model is there (“nm-lsp: Install the Model for Search by Meaning”). This answer comes from words and from the code graph."),
   };
   return partial.map((missing) => notes[missing]).filter((note) => note !== undefined);
 }

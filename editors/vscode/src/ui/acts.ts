@@ -112,6 +112,28 @@ export class Acts {
     });
   }
 
+  /** All at once where a formatter's commit changed nothing but comments and layout. */
+  async restoreLayout(folder?: string): Promise<void> {
+    await this.api.attempt(async () => {
+      const rows = (await this.rows(["stale"])).filter((row) => row.reason === "layout" && (!folder || row.folder === folder));
+      const [first] = rows;
+      if (!first) {
+        void vscode.window.showInformationMessage(l10n.t("No decision is stale because of comments or layout alone."));
+        return;
+      }
+      const same = rows.filter((row) => row.folder === first.folder);
+      const yes = l10n.t("Restore");
+      const question = same.length === 1 ? l10n.t("Restore the decision where only comments or layout changed?") : l10n.t("Restore all {0} decisions where only comments or layout changed?", same.length);
+      const detail = same.slice(0, 20).map((row) => oneLine(row.title, 80)).join("\n");
+      if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, yes)) === yes) {
+        const head = first.head ? { head: first.head } : {};
+        const { decisions } = await this.api.call<DecisionsResult>("decisions.restore", { all: "layout", confirm: same.length, ...head }, first.folder);
+        this.didActEmitter.fire();
+        brief(l10n.t("Restored {0} decisions.", decisions.length));
+      }
+    });
+  }
+
   async invalidate(given?: Chosen): Promise<void> {
     const chosen = given ?? (await this.choose(["stale", "active", "unknown"], l10n.t("Which decision no longer holds?")));
     if (!chosen) {

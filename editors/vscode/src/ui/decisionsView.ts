@@ -173,7 +173,7 @@ export class DecisionsView implements vscode.TreeDataProvider<Node>, vscode.Disp
   private drawGroup(item: vscode.TreeItem, node: GroupNode): void {
     item.description = node.description;
     item.tooltip = statusMeaning(node.status);
-    item.contextValue = `group.${node.status}`;
+    item.contextValue = node.nLayout > 0 ? "group.layout" : `group.${node.status}`;
     item.collapsibleState = node.status === "invalidated" ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.Expanded;
   }
 

@@ -82,7 +82,8 @@ async function perform(
   return undefined;
 }
 
-function runStep(step: Step, cwd: string, output: vscode.LogOutputChannel, progress: vscode.Progress<{ message?: string }>, token: vscode.CancellationToken) {
+/** Runs a program with its words in the output and its last line in the progress; `code` is null where it could not start. */
+export function runStep(step: Step, cwd: string, output: vscode.LogOutputChannel, progress: vscode.Progress<{ message?: string }>, token: vscode.CancellationToken) {
   return new Promise<{ code: number | null; errors: string }>((resolve) => {
     const child = spawn(step.command, step.args, { cwd, env: { ...process.env, ...step.env }, windowsHide: true, stdio: ["ignore", "pipe", "pipe"] });
     const cancelling = token.onCancellationRequested(() => child.kill());

@@ -99,6 +99,11 @@ export class Server implements vscode.Disposable {
     return this.client ? this.client.code2ProtocolConverter.asUri(uri) : uri.toString();
   }
 
+  /** The extension's own folder, in which programs are started. */
+  get storage(): string {
+    return this.context.globalStorageUri.fsPath;
+  }
+
   get running(): Launch | undefined {
     return this.current.kind === "running" ? this.launch : undefined;
   }
@@ -142,7 +147,7 @@ export class Server implements vscode.Disposable {
   private async run(turn: number, launch: Launch): Promise<void> {
     this.output.info(`${launch.command} ${launch.args.join(" ")}`);
     // Not the workspace: `python -m` takes modules from the folder it is started in.
-    const cwd = this.context.globalStorageUri.fsPath;
+    const cwd = this.storage;
     await fs.mkdir(cwd, { recursive: true });
     const child = spawn(launch.command, [...launch.args], { cwd, windowsHide: true, stdio: "pipe" });
     const gone = new Promise<Ending>((resolve) => {

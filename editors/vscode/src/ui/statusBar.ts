@@ -129,6 +129,9 @@ export class StatusBar implements vscode.Disposable {
         entries.push({ label: `$(info) ${first}` });
         problems.forEach((problem) => entries.push({ label: `$(alert) ${problem.trim()}` }));
       }
+      if (views.some((view) => view.status?.problems.some((problem) => problem.code === "model"))) {
+        entry("cloud-download", l10n.t("Install the Model for Search by Meaning…"), "nmLsp.installModel");
+      }
       separator(l10n.t("index"));
       if (this.percent === undefined) {
         entry("refresh", l10n.t("Rebuild the Index"), "nmLsp.rebuildIndex");

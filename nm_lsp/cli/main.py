@@ -18,6 +18,7 @@ from nm_lsp import __version__
 from nm_lsp.base.errors import EnvironmentProblem, NmError
 from nm_lsp.cli.exits import LEGEND, Exit
 from nm_lsp.cli.output import Output
+from nm_lsp.worker.spawn import spawn_ahead
 
 # Name → one line of help. The command lives in `nm_lsp.cli.commands.<name>`; the order is that of `--help`.
 COMMANDS = {
@@ -49,6 +50,11 @@ COMMANDS = {
     "settings": "Print the settings with their defaults, as Markdown or JSON schema.",
 }
 
+INDEXED = frozenset({"query", "search", "explain", "relevance", "wakeup", "index", "stats"})
+"""Commands that wait for the index."""
+NO_CHILD = frozenset({"-h", "--help", "--through-server"})
+"""Words on a command line that mean: this process opens no index."""
+
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -61,6 +67,9 @@ class LazyCommands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - the base class's signature
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in INDEXED and not NO_CHILD.intersection(sys.argv):
+            # The child of the index imports for as long as the command itself does: side by side they take half.
+            spawn_ahead()
         module = importlib.import_module(f"nm_lsp.cli.commands.{cmd_name}")
         command = typer.main.get_command(module.app)
         command.name = cmd_name
@@ -121,6 +130,7 @@ def _serve(tcp: str, ws: str) -> None:
     # The addresses are read first: a wrong one should not wait for the import below.
     tcp_address = address(tcp, "--tcp") if tcp else None
     ws_address = address(ws, "--ws") if ws else None
+    spawn_ahead()
     # Imported here because pygls and lsprotocol cost most of a second that no other command should pay.
     from nm_lsp.server.main import serve_stdio, serve_tcp, serve_ws
 

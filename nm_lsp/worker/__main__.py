@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import sys
 import threading
 
@@ -22,6 +23,8 @@ def main() -> None:
     # Whatever prints, prints to stderr: the pipe carries frames only.
     os.dup2(2, 1)
     sys.stdout = sys.stderr
+    # Ctrl-C in a terminal reaches the whole group; the parent decides what it means, and its end is ours.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _lower_priority()
     channel = Channel(reader, writer)
     inbox: queue.SimpleQueue[object] = queue.SimpleQueue()

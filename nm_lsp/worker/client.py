@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 
 from nm_lsp.worker.channel import Channel
 from nm_lsp.worker.messages import ToChild, ToParent
+from nm_lsp.worker.spawn import take_child
 
 RESTARTS = 3
 """Deaths within `RESTART_WINDOW_S` after which the child is given up."""
@@ -74,14 +73,7 @@ class WorkerClient:
             process.wait()
 
     def _start(self) -> None:
-        process = subprocess.Popen(
-            # -P: a `numpy.py` in the folder that happens to be the current one must not be run.
-            [sys.executable, "-P", "-m", "nm_lsp.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=None,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        process = take_child()
         assert process.stdin is not None
         assert process.stdout is not None
         channel = Channel(process.stdout, process.stdin)

@@ -71,14 +71,18 @@ class VectorWork:
         have = np.concatenate(known) if known else np.zeros(0, np.uint64)
         corpus = index.corpus()
         wanted = embedding.wanted_keys(corpus)
-        pending = embedding.pending_texts(corpus, have, preferred)
-        if not pending:
+        n_missing = len(wanted) - int(np.isin(wanted, have).sum())
+        if not n_missing:
             self._tidy(index, wanted)
             return False
         self.run += 1
         self._cancel = cancel = Cancellation()
-        self.done, self.total = len(wanted) - len(pending), len(wanted)
-        self.was_large = len(pending) > QUIET_TEXTS
+        self.done, self.total = len(wanted) - n_missing, len(wanted)
+        self.was_large = n_missing > QUIET_TEXTS
+
+        def pending() -> list[embedding.Pending]:
+            return embedding.pending_texts(corpus, have, preferred)
+
         threading.Thread(
             target=self._embed, args=(pending, files, self.run, self.fresh, cancel), name="nm-embedding", daemon=True
         ).start()
@@ -106,7 +110,7 @@ class VectorWork:
 
     def _embed(
         self,
-        pending: Sequence[embedding.Pending],
+        pending: Callable[[], list[embedding.Pending]],
         files: ModelFiles,
         run: int,
         fresh: bool,
@@ -114,8 +118,9 @@ class VectorWork:
     ) -> None:
         error = None
         try:
+            # Writing out thousands of texts takes a second, which the next saved file should not wait for.
             embedding.embed_pending(
-                pending,
+                pending(),
                 files,
                 self._cache,
                 threads=self._threads,

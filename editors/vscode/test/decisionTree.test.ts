@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { anchorPath, contextOf, decisionTree, matches, type Node, oneLine } from "../src/logic/decisionTree";
+import { anchorName, anchorPath, contextOf, decisionTree, matches, type Node, oneLine } from "../src/logic/decisionTree";
 import { anchor, row } from "./shapes";
 
 const STALE = row("nm-aaaaaaaa", { status: "stale", reason: "changed", statusReason: "commit 1234 changed src/pay.py" });
@@ -67,4 +67,13 @@ it("shows texts of the repository in one harmless line", () => {
 it("counts what one command can restore: stale for comments or layout alone", () => {
   const rows = [STALE, { ...STALE, id: "nm-eeeeeeee", reason: "layout" }];
   expect(decisionTree([{ uri: "file:///w", name: "w", rows, total: 2, head: null }], "")).toMatchObject([{ kind: "group", status: "stale", nLayout: 1 }]);
+});
+
+it.each([
+  [anchor("a.py"), "a.py"],
+  [anchor("a.py", { symbol: "A.pay" }), "a.py::A.pay"],
+  [anchor("pkg/a.py", { path: "a.py", symbol: "pay", movedTo: "pkg/b.py::pay" }), "/pkg/b.py::pay"],
+  [anchor("top.py", { path: null }), "/top.py"],
+])("names an anchor as a call wants it: %#", (given, expected) => {
+  expect(anchorName(given)).toBe(expected);
 });

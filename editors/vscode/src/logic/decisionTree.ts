@@ -54,6 +54,15 @@ export function anchorText(anchor: AnchorRow): string {
   return anchor.movedTo ?? `${anchor.path ?? anchor.repoPath}${anchor.symbol ? `::${anchor.symbol}` : ""}`;
 }
 
+/** An anchor as `files` of a call names it: what lies outside the folder, or moved, from the repository's top. */
+export function anchorName(anchor: AnchorRow): string {
+  const symbol = anchor.symbol ? `::${anchor.symbol}` : "";
+  if (anchor.movedTo !== null) {
+    return `/${anchor.movedTo}`;
+  }
+  return anchor.path === null ? `/${anchor.repoPath}${symbol}` : `${anchor.path}${symbol}`;
+}
+
 /** What became of an anchor, in a word; "" where it is as it was. */
 export function stateWord(state: AnchorRow["state"]): string {
   const words: Record<AnchorRow["state"], string> = { holds: "", moved: l10n.t("moved"), doubted: l10n.t("changed"), gone: l10n.t("removed"), unknown: l10n.t("unknown") };

@@ -2,7 +2,7 @@
 
 import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
-import { anchorText, oneLine, statusWord } from "../logic/decisionTree";
+import { anchorName, anchorText, oneLine, statusWord } from "../logic/decisionTree";
 import { COMMAND_PREFIX } from "../logic/names";
 import { decisionPage, governingPage, historyPage } from "../logic/page";
 import { alternativesOf, asConfirmed, spokenAnchor } from "../logic/texts";
@@ -407,7 +407,7 @@ async function amendments(detail: DecisionDetail): Promise<Record<string, unknow
     { label: l10n.t("Why"), detail: oneLine(detail.rationale, 120), field: "rationale", value: detail.rationale },
     { label: l10n.t("Title"), detail: oneLine(row.title, 120), field: "title", value: row.title },
     { label: l10n.t("What was not chosen"), detail: oneLine(detail.alternatives.join("; "), 120), field: "alternatives", value: detail.alternatives.join("; ") },
-    { label: l10n.t("What it governs"), detail: row.anchors.map(anchorText).join("; "), field: "files", value: row.anchors.map(anchorText).join("; ") || (here ?? "") },
+    { label: l10n.t("What it governs"), detail: row.anchors.map(anchorText).join("; "), field: "files", value: row.anchors.filter((anchor) => anchor.state !== "gone").map(anchorName).join("; ") || (here ?? "") },
   ];
   const choice = await vscode.window.showQuickPick(choices, { placeHolder: l10n.t("What shall change?"), ignoreFocusOut: true });
   if (!choice) {

@@ -110,5 +110,5 @@ cp "$root/tests/editors/vscode.mjs" "$cache/cs/vscode.mjs"
 mkdir -p "$cache/shots"
 export MACHINE_SETTINGS=$run/ud/Machine/settings.json
 node "$cache/cs/vscode.mjs" "http://127.0.0.1:$port" "$work" "$cache/shots" || { rm -rf "$cache/logs"; cp -r "$run/ud/logs" "$cache/logs"; exit 1; }
-find "$run/ud/logs" -name "nm-lsp.log" -exec head -n 3 {} +
+find "$run/ud/logs" -name "nm-lsp.log" -exec head -n 4 {} +
 echo "screenshots: $cache/shots"

@@ -79,7 +79,12 @@ export class StatusBar implements vscode.Disposable {
     await Promise.all(
       folders.map(async (folder) => {
         try {
-          this.statuses.set(folder.uri.toString(), await this.api.call<StatusResult>("status", {}, folder));
+          const uri = folder.uri.toString();
+          const status = await this.api.call<StatusResult>("status", {}, folder);
+          if (status.ready && !this.statuses.get(uri)?.ready) {
+            this.server.output.info(`${folder.name}: ready`);
+          }
+          this.statuses.set(uri, status);
         } catch (error) {
           this.server.output.debug(String(error));
         }

@@ -6,9 +6,10 @@ import type { AnchorNode, DecisionNode, GroupNode, Node } from "./logic/decision
 import { PATH_SETTING } from "./logic/names";
 import type { Target } from "./logic/page";
 import type { Acknowledged, Range } from "./logic/wire";
-import { Acts, type Chosen } from "./ui/acts";
+import { Acts } from "./ui/acts";
 import { Api } from "./ui/api";
 import { Asking, openPlace } from "./ui/asking";
+import type { Chosen } from "./ui/choices";
 import { DecisionsView } from "./ui/decisionsView";
 import { anchorUri, chooseFolder, diskFolders } from "./ui/folders";
 import { installHooks, installModel } from "./ui/hooks";

@@ -1,7 +1,8 @@
 /** Commands of the server that code actions and lenses name: the guided ones are ours, the rest run as they are. */
 
 import { diskFolders } from "./folders";
-import { type Acts, type Chosen, promptValue } from "./acts";
+import type { Acts } from "./acts";
+import { type Chosen, promptValue } from "./choices";
 import type { Api } from "./api";
 
 type Argument = Record<string, unknown>;

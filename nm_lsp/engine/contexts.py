@@ -31,6 +31,7 @@ from nm_lsp.engine.requests import (
     WakeupParams,
     WakeupResult,
 )
+from nm_lsp.engine.snapshot import Snapshot
 from nm_lsp.search.explain import reasons
 from nm_lsp.search.ranking import RankedResult
 from nm_lsp.worker.sources import Unreadable, decode, read_bytes
@@ -51,15 +52,18 @@ class Contexts:
     def __init__(self, decisions_of: DecisionsOf) -> None:
         self._decisions_of = decisions_of
         self._standing: OrderedDict[tuple[object, ...], Standing] = OrderedDict()
+        self._snapshot: Snapshot | None = None
         self._answers: OrderedDict[tuple[object, ...], QueryResult] = OrderedDict()
 
     def query(self, view: View, params: QueryParams, decisions_revision: object, cancel: Cancellation) -> QueryResult:
         """`decisions_revision` changes whenever the decisions shown might."""
         question = checked_query(params.query)
         budget = _checked_budget(params.budget, view.settings.context.budget, MAX_BUDGET)
-        # The snapshot itself is part of the key: a later one at the same address must not be taken for it.
+        if view.snapshot is not self._snapshot:
+            # Answers of a former snapshot would keep it, and its files, in memory.
+            self._snapshot = view.snapshot
+            self._answers.clear()
         key = (
-            view.snapshot,
             question,
             budget,
             params.trace,

@@ -90,7 +90,7 @@ class Manifest:
     touched: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VectorRows:
     """`keys` ascending; `matrix[i]` is the vector of `keys[i]`, memory-mapped."""
 

@@ -347,7 +347,8 @@ class FolderTask:
             self._trouble("model", block.error, "Run `nm-lsp model install`.")
         if not ended and vectors.is_running and block.run == vectors.run:
             self._report(Stage.EMBEDDING, vectors.done, vectors.total, quiet=vectors.is_quiet, force=True)
-        if ended and vectors.was_large:
+        if ended:
+            # The model was loaded for it, however few they were.
             release_memory()
         if ended and self._work is None and not self._has_orders:
             self._send(Finished(self._opened.key, self._ticket, block.error))

@@ -48,8 +48,6 @@ class VectorWork:
         """Compute every vector again instead of taking those in the shared cache, at the next start."""
         self.done = 0
         self.total = 0
-        self.was_large = False
-        """Whether the last run made so many vectors that its memory is worth giving back."""
 
     @property
     def is_running(self) -> bool:
@@ -78,7 +76,6 @@ class VectorWork:
         self.run += 1
         self._cancel = cancel = Cancellation()
         self.done, self.total = len(wanted) - n_missing, len(wanted)
-        self.was_large = n_missing > QUIET_TEXTS
 
         def pending() -> list[embedding.Pending]:
             return embedding.pending_texts(corpus, have, preferred)
@@ -136,16 +133,23 @@ class VectorWork:
 
     @staticmethod
     def _tidy(index: FolderIndex, wanted: NDArray[np.uint64]) -> None:
-        """One file of the wanted vectors instead of many; and an index of neighbours for so many that it pays."""
+        """Few files instead of many, without rewriting a large one for every edit; and an index of neighbours of the
+        first file where it has so many rows that it pays."""
         parts = [index.store.vectors(name) for name in index.manifest.vectors]
         n_rows = sum(len(part.keys) for part in parts)
-        if len(parts) > MAX_FILES or n_rows > 2 * max(len(wanted), 1):
-            keys, rows = np.unique(np.concatenate([part.keys for part in parts]), return_index=True)
+        largest = max((len(part.keys) for part in parts), default=0)
+        joined = [part for part in parts if len(part.keys) * 4 < largest]
+        if n_rows > 2 * max(len(wanted), 1) or (len(parts) > MAX_FILES and len(joined) <= MAX_FILES):
+            joined = parts
+        if len(joined) > MAX_FILES or (joined and joined is parts):
+            keys, rows = np.unique(np.concatenate([part.keys for part in joined]), return_index=True)
             kept = np.isin(keys, wanted)
-            matrix = np.concatenate([part.matrix for part in parts])[rows[kept]]
+            matrix = np.concatenate([part.matrix for part in joined])[rows[kept]]
             name = index.store.write_vectors(keys[kept], matrix)
-            index.update(vectors=(name,), annoy=None)
-            parts = [index.store.vectors(name)]
+            # The neighbours belong to the first file, so large ones keep their places.
+            rest = tuple(part.name for part in parts if part not in joined)
+            index.update(vectors=(*rest, name), annoy=index.manifest.annoy if rest else None)
+            parts = [index.store.vectors(name) for name in index.manifest.vectors]
         if parts and index.manifest.annoy is None and wants_annoy(len(parts[0].keys)):
             name = index.store.new_name("annoy", ".ann")
             build_annoy(parts[0].matrix, index.store.folder / name)

@@ -30,11 +30,13 @@ FLUSH_S = 1.0
 
 log = logging.getLogger(__name__)
 
+SWITCH_INTERVAL_S = 0.0005
+
 
 def serve_stdio(factory: WorkspaceFactory = engine_workspace) -> NoReturn:
     """Serve one client on standard input and output. Exit code 0 after `shutdown`, 1 after any other end."""
     reader, writer = claim_streams()
-    set_up_logging()
+    _be_responsive()
     _leave(asyncio.run(_stdio(reader, writer, factory)))
 
 
@@ -44,14 +46,21 @@ def serve_tcp(host: str, port: int, factory: WorkspaceFactory = engine_workspace
     Raises `InvalidInput` for an address that is not of this machine, `EnvironmentProblem` if the port is taken or the
     token cannot be kept.
     """
-    set_up_logging()
+    _be_responsive()
     _leave(asyncio.run(_listen(TcpListener, "tcp", host, port, factory)))
 
 
 def serve_ws(host: str, port: int, factory: WorkspaceFactory = engine_workspace) -> NoReturn:
     """The same as `serve_tcp`, over WebSocket."""
-    set_up_logging()
+    _be_responsive()
     _leave(asyncio.run(_listen(WebSocketListener, "ws", host, port, factory)))
+
+
+def _be_responsive() -> None:
+    set_up_logging()
+    # A request passes through several threads. While another one imports the engine or lays out a new index, each of
+    # these steps waits for the interpreter for as long as this.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
 
 
 async def _stdio(reader: BinaryIO, writer: BinaryIO, factory: WorkspaceFactory) -> int:

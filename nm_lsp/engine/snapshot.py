@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from nm_lsp.models.nearest import NearestRows, open_nearest
 from nm_lsp.search.corpus import Corpus
-from nm_lsp.search.segment import Segment
+from nm_lsp.search.segment import Segment, short_keys
 from nm_lsp.storage.index_store import IndexStore, Manifest
-from nm_lsp.worker.embedding import short_keys
 
 
 class VectorRowsOfDocs:

@@ -259,6 +259,12 @@ _NO_DOCS: NDArray[np.int32] = np.zeros(0, np.int32)
 _NO_TF: NDArray[np.uint16] = np.zeros(0, np.uint16)
 
 
+def short_keys(keys: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """The first 8 bytes of each 32-byte key as a number; 0 where there is none."""
+    first: NDArray[np.uint64] = np.ascontiguousarray(keys[:, :8]).view(np.uint64).reshape(-1)
+    return first
+
+
 class SegmentBuilder:
     """Collects files and packs them into columns. Cost is linear in nodes and distinct terms a node."""
 

@@ -22,6 +22,7 @@ from nm_lsp.models.weights import ModelFiles
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.embedding_text import embedding_text
 from nm_lsp.search.roles import Role, role_of
+from nm_lsp.search.segment import short_keys
 from nm_lsp.storage.vectors import VectorCache
 
 CACHE_BLOCK = 4_096
@@ -39,12 +40,6 @@ class Pending:
 
     short: int
     text: str
-
-
-def short_keys(keys: NDArray[np.uint8]) -> Keys:
-    """The first 8 bytes of each 32-byte key as a number; 0 where there is none."""
-    first: Keys = np.ascontiguousarray(keys[:, :8]).view(np.uint64).reshape(-1)
-    return first
 
 
 def wanted_keys(corpus: Corpus) -> Keys:

@@ -154,6 +154,8 @@ def test_d05_text_of_others_is_data(repo: Repo, start: Open) -> None:
         assert r"\[run\](command\:evil)" in text
     with start(repo.path, capabilities={}) as s:
         s.open(gov, GOV)
+        # Answered once the folder is open; a hover does not wait for that.
+        s.call("status")
         contents = s.hover(gov)["contents"]
         assert contents["kind"] == "plaintext"
         assert HOSTILE["title"] in contents["value"]

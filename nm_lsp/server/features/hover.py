@@ -24,6 +24,8 @@ from nm_lsp.server.features.ranges import TextRanges, touches
 if TYPE_CHECKING:
     from nm_lsp.server.connection import NmServer
 
+GRACE_S = 0.1
+"""A hover that comes while the folder is just being opened: the pointer has moved on before more than that."""
 N_FULL = 6
 N_LINES = 12
 
@@ -33,7 +35,7 @@ _ORDER = {"stale": 0, "unknown": 1, "active": 2, "invalidated": 3}
 
 def register(server: NmServer) -> None:
     async def hover(params: types.HoverParams) -> types.Hover | None:
-        at = await opened_place_of(server, params.text_document.uri)
+        at = await opened_place_of(server, params.text_document.uri, GRACE_S)
         if at is None:
             return None
         settings = server.surface.settings_of(at.root)

@@ -42,12 +42,12 @@ def place_of(server: NmServer, uri: str) -> At | None:
     return At(owner[0], host, owner[1]) if host is not None else None
 
 
-async def opened_place_of(server: NmServer, uri: str) -> At | None:
+async def opened_place_of(server: NmServer, uri: str, grace_s: float = OPENING_GRACE_S) -> At | None:
     """As `place_of`, but waits a moment for a folder that is being opened: an editor asks right after its start."""
     path = path_of_uri(uri)
     owner = server.roots.owner(path) if path is not None else None
     if owner is not None and not owner[0].host.done():
-        await asyncio.wait({owner[0].host}, timeout=OPENING_GRACE_S)
+        await asyncio.wait({owner[0].host}, timeout=grace_s)
     return place_of(server, uri)
 
 

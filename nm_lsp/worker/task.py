@@ -43,6 +43,8 @@ from nm_lsp.worker.vectors import VectorsDone, VectorWork
 FIRST_CHUNK = 64
 """Files of the first generation of a build: open and newest ones, searchable within the first half second."""
 MAX_CHUNK = 400
+MIN_CHUNK_BYTES = 400_000
+N_CHUNKS = 20
 SECOND_FROM = 600
 """A build of this many files is worth a second process."""
 QUIET_FILES = 20
@@ -299,31 +301,40 @@ class FolderTask:
             second = self._second = SecondProcess(self._opened, self._post)
         self._report(Stage.PARSING, 0, total, quiet=quiet, force=True)
         while chunks or (second is not None and second.given is not None):
-            if second is not None and second.given is None and len(chunks) > 1:
-                second.give(chunks.pop())
             if chunks:
                 chunk = chunks.popleft()
                 for n_done in index.read_chunk(chunk):
+                    done += self._share(index, second, chunks)
                     self._report(Stage.PARSING, done + n_done, total, quiet=quiet)
                     yield False
                 done += len(chunk)
                 self._publish(index)
-            if second is not None and second.given is not None:
-                if finished := second.take():
-                    given, built = finished
-                    index.adopt(built.name, built.skipped, given.at_ns)
-                    done += len(given.chunk)
-                    self._publish(index)
-                elif second.has_died:
+            else:
+                done += self._share(index, second, chunks)
+                yield True
+            if second is not None and second.has_died:
+                if second.given is not None:
                     chunks.append(second.given.chunk)
-                    index.note_fatal_files()
-                    second.close()
-                    second = self._second = None
-                elif not chunks:
-                    yield True
+                index.note_fatal_files()
+                second.close()
+                second = self._second = None
         if second is not None:
             second.close()
             self._second = None
+
+    def _share(self, index: FolderIndex, second: SecondProcess | None, chunks: deque[Sequence[Candidate]]) -> int:
+        """Take what the second process has finished and give it the next chunk; returns how many files it had done."""
+        if second is None or second.has_died:
+            return 0
+        n_done = 0
+        if finished := second.take():
+            given, built = finished
+            index.adopt(built.name, built.skipped, given.at_ns)
+            n_done = len(given.chunk)
+            self._publish(index)
+        if second.given is None and chunks:
+            second.give(chunks.pop())
+        return n_done
 
     def _settle(self, index: FolderIndex, *, changed: bool) -> Iterator[bool]:
         """What may wait until the answer is there: communities of a changed graph, merging, files nobody names."""
@@ -369,7 +380,15 @@ class FolderTask:
 
 
 def _chunks(items: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
+    """The first few files, for an answer within half a second; then parts of like size in bytes."""
     yield items[:FIRST_CHUNK]
-    size = max(FIRST_CHUNK, min(MAX_CHUNK, len(items) // 16))
-    for start in range(FIRST_CHUNK, len(items), size):
-        yield items[start : start + size]
+    rest = items[FIRST_CHUNK:]
+    limit = max(MIN_CHUNK_BYTES, sum(item.size for item in rest) // N_CHUNKS)
+    first, size = 0, 0
+    for at, item in enumerate(rest):
+        size += item.size
+        if size >= limit or at - first >= MAX_CHUNK:
+            yield rest[first : at + 1]
+            first, size = at + 1, 0
+    if first < len(rest):
+        yield rest[first:]

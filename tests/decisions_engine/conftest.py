@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -65,7 +66,9 @@ class WordNearness:
 
 
 class Bench:
-    """One clone and its desk."""
+    """One clone and its desk. Each ends with the test that opened it (`own_state`)."""
+
+    opened: ClassVar[list[Bench]] = []
 
     def __init__(self, root: Path, nearness: object | None = None, *, git: str = "git") -> None:
         self.root = root
@@ -74,6 +77,7 @@ class Bench:
         self.git_path = git
         self.repositories = Repositories(self._tick)
         self.desk = self._open()
+        self.opened.append(self)
 
     def _tick(self) -> float:
         self.time += 1
@@ -97,9 +101,13 @@ class Bench:
 
     def reopen(self) -> None:
         """As a new process would."""
-        self.repositories.close()
+        self.close()
         self.repositories = Repositories(self._tick)
         self.desk = self._open()
+
+    def close(self) -> None:
+        self.tree.close()
+        self.repositories.close()
 
     def git(self, *arguments: str) -> str:
         done = subprocess.run(
@@ -142,12 +150,15 @@ class Bench:
 
 
 @pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Backups and caches of a test stay with it; git sees no settings of the machine."""
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Backups, caches and processes of a test stay with it; git sees no settings of the machine."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    yield
+    while Bench.opened:
+        Bench.opened.pop().close()
 
 
 @pytest.fixture

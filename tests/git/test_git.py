@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from nm_lsp.base.errors import GitUnavailable
@@ -360,7 +359,8 @@ def test_a_clean_filter_that_hangs_is_a_git_that_does_not_answer(sandbox: Sandbo
 
 def test_no_process_is_left_behind(sandbox: Sandbox) -> None:
     head = sandbox.commit("one", a="1\n")
+    before = set(psutil.Process().children())
     with sandbox.open() as repository:
         repository.blob(repository.files(head)["a"])
-    ours = subprocess.run(["ps", "-o", "stat=,comm=", "--ppid", str(os.getpid())], capture_output=True, check=False)
-    assert "git" not in ours.stdout.decode()
+        assert set(psutil.Process().children()) - before, "the reader of blobs is a process"
+    assert not set(psutil.Process().children()) - before

@@ -123,10 +123,6 @@ class Verdict:
     cause: str | None = None
 
     @property
-    def active_by_itself(self) -> bool:
-        return self.status is Status.ACTIVE
-
-    @property
     def stale_by_itself(self) -> bool:
         return self.status is Status.STALE and self.reason is not Reason.DEPENDENCY
 

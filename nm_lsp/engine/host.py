@@ -308,11 +308,6 @@ class Host:
         if paths and self._settings.index.enabled:
             self._send(Rescan(self.key, self._state.new_ticket(), tuple(paths)))
 
-    def rescan(self) -> None:
-        """Look at the whole folder again."""
-        if self._settings.index.enabled:
-            self._send(Rescan(self.key, self._state.new_ticket(), None))
-
     def _prefer(self) -> None:
         self._send(Prefer(self.key, tuple(self._overlay.documents)))
 

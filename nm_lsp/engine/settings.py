@@ -12,7 +12,7 @@ import dataclasses
 import math
 import tomllib
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -207,15 +207,6 @@ def resolve_settings(client: object, folder: Path | None) -> tuple[Settings, tup
         problems += [*unreadable, *wrong]
     settings, wrong = apply_settings(settings, client, "the client's settings")
     return settings, (*problems, *wrong)
-
-
-def load_settings(folder: Path, tell: Callable[[SettingProblem], None] | None = None) -> Settings:
-    """The settings of a face without a client; `tell` gets what could not be used. Blocking."""
-    settings, problems = resolve_settings(None, folder)
-    if tell is not None:
-        for problem in problems:
-            tell(problem)
-    return settings
 
 
 def apply_settings(base: Settings, written: object, source: str) -> tuple[Settings, tuple[SettingProblem, ...]]:

@@ -90,11 +90,6 @@ class Workspace:
             self._hosts = {key: other for key, other in self._hosts.items() if other is not host}
         host.close()
 
-    def host_of(self, abs_path: Path) -> Host | None:
-        """The nearest opened folder that holds `abs_path`."""
-        owners = [host for host in self._hosts.values() if abs_path.is_relative_to(host.folder)]
-        return max(owners, key=lambda host: len(host.folder.parts), default=None)
-
     def configure(self, settings: Settings) -> None:
         self._settings = settings
         self._embedder.configure(enabled=settings.model.enabled)

@@ -40,10 +40,6 @@ class EventBus:
         self.origin = secrets.token_hex(6)
         self.n_failed = 0
 
-    @property
-    def has_listeners(self) -> bool:
-        return bool(self._listeners)
-
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """`listener` hears of every event from now on, until what is returned is called."""
         with self._lock:

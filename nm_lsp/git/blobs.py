@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Final
 
@@ -60,9 +60,6 @@ class BlobReader:
                 # transport is forbidden; a fresh child that dies at once too says the same as "missing".
                 answer = self._ask(blob)
             return answer[0] if answer else None
-
-    def read_many(self, blobs: Iterable[str]) -> dict[str, bytes | None]:
-        return {blob: self.read(blob) for blob in dict.fromkeys(blobs)}
 
     def _ask(self, blob: str) -> tuple[bytes | None] | None:
         """The answer in a 1-tuple, None if the child died over the question."""

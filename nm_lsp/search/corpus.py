@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nm_lsp.graph.model import Import, Node, NodeKind, Reference
 from nm_lsp.graph.resolve import ModuleIndex, Resolver, Target
-from nm_lsp.search.segment import ASCII, GENERATED, KINDS, FileStamp, Segment, node_id, split_node_id
+from nm_lsp.search.segment import GENERATED, KINDS, FileStamp, Segment, node_id, split_node_id
 from nm_lsp.search.topics import Topic
 
 
@@ -165,10 +165,6 @@ class Corpus:
 
     def file_is_generated(self, file: int) -> bool:
         return bool(self._flags(file) & GENERATED)
-
-    def file_is_ascii(self, file: int) -> bool:
-        """True where UTF-8, UTF-16 and UTF-32 columns are the same number."""
-        return bool(self._flags(file) & ASCII)
 
     def _flags(self, file: int) -> int:
         part = bisect_right(self._file_base, file) - 1

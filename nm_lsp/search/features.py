@@ -9,7 +9,7 @@ against it if it has not: what nobody documented is judged by its name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -22,7 +22,7 @@ from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.keyword import KeywordScores, Matches
 from nm_lsp.search.question import Concept, Question
 from nm_lsp.search.roles import Role, role_of
-from nm_lsp.search.tokens import WHOLE, word_terms, words_of
+from nm_lsp.search.tokens import WHOLE, terms_in
 
 KEYWORD: Final = "keyword score"
 MEANING: Final = "similarity of meaning"
@@ -197,13 +197,6 @@ def factors(values: NDArray[np.float64]) -> tuple[tuple[str, float], ...]:
     )
 
 
-def _terms_in(text: str) -> set[str]:
-    found: set[str] = set()
-    for word in words_of(text):
-        found.update(word_terms(word))
-    return found
-
-
 def _fields(columns: NDArray[np.float64], pool: Pool, concepts: Sequence[Concept], shares: NDArray[np.float64]) -> None:
     concepts_of: dict[str, set[int]] = {}
     for number, concept in enumerate(concepts):
@@ -212,26 +205,26 @@ def _fields(columns: NDArray[np.float64], pool: Pool, concepts: Sequence[Concept
     wanted = frozenset(concepts_of)
     share_of = shares.tolist()
 
-    def covered(terms: set[str]) -> float:
-        matched = terms & wanted
+    def covered(terms: Iterable[str]) -> float:
+        matched = wanted.intersection(terms)
         if not matched:
             return 0.0
         return float(sum(share_of[number] for number in set().union(*(concepts_of[term] for term in matched))))
 
     for row, node in enumerate(pool.nodes):
         values = columns[row]
-        name = _terms_in(node.name)
+        name = terms_in(node.name)
         in_name = covered(name)
         values[_COLUMN[NAME]] = in_name
-        values[_COLUMN[OWNER]] = covered(_terms_in(node.qualified_name.rpartition(".")[0]))
+        values[_COLUMN[OWNER]] = covered(terms_in(node.qualified_name.rpartition(".")[0]))
         if node.doc:
             values[_COLUMN[DOCUMENTED]] = 1.0
-            values[_COLUMN[DOC]] = covered(_terms_in(node.doc[:MAX_OPENING].split("\n\n", 1)[0]))
+            values[_COLUMN[DOC]] = covered(terms_in(node.doc[:MAX_OPENING].split("\n\n", 1)[0]))
         else:
             values[_COLUMN[UNDOCUMENTED_NAME]] = in_name
         n_words = sum(1 for term in name if not term.startswith(WHOLE))
         if n_words and in_name:
-            values[_COLUMN[NAME_SHARE]] = min(1.0, len(name & wanted) / n_words)
+            values[_COLUMN[NAME_SHARE]] = min(1.0, len(wanted.intersection(name)) / n_words)
 
 
 def _identity(values: NDArray[np.float64], node: Node, question: Question, *, generated: bool) -> None:

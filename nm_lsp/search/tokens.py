@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from nm_lsp.graph.model import Node
@@ -85,9 +86,9 @@ def terms_of(node: Node, own_text: str, path: str) -> dict[str, int]:
     return terms
 
 
-def question_terms(query: str) -> tuple[str, ...]:
-    """The terms of a question, in order of first appearance, each once."""
-    return tuple(dict.fromkeys(term for word in _WORD(query) for term in _MEMO[word]))
+def terms_in(text: str) -> tuple[str, ...]:
+    """The terms of a text, in order of first appearance, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(map(_MEMO.__getitem__, _WORD(text)))))
 
 
 def word_terms(word: str) -> tuple[str, ...]:
@@ -104,11 +105,6 @@ def words_of(text: str) -> list[str]:
 def parts_of(identifier: str) -> tuple[str, ...]:
     """The words an identifier is made of, lower-case, unstemmed: `HTTPDigestAuth` gives http, digest, auth."""
     return tuple(part.lower() for word in _WORD(identifier) for part in _split(word))
-
-
-def stems_of(text: str) -> frozenset[str]:
-    """The stems in a text, without whole identifiers."""
-    return frozenset(term for word in _WORD(text) for term in _MEMO[word] if not term.startswith(WHOLE))
 
 
 def whole(identifier: str) -> str:

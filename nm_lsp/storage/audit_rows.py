@@ -27,7 +27,6 @@ _UNAUDITED = """
 SELECT sequence, decision, kind FROM events WHERE sequence NOT IN (SELECT event FROM audit WHERE event IS NOT NULL)
 """
 _HASH = "SELECT hash FROM audit WHERE sequence = ?"
-_OF_EVENT = "SELECT sequence FROM audit WHERE event = ?"
 
 
 def head(connection: sqlite3.Connection) -> Head:
@@ -83,11 +82,6 @@ def read(connection: sqlite3.Connection, after: int = 0) -> Iterator[AuditRecord
 def hash_at(connection: sqlite3.Connection, sequence: int) -> str | None:
     row = connection.execute(_HASH, (sequence,)).fetchone()
     return None if row is None else str(row[0])
-
-
-def sequence_of_event(connection: sqlite3.Connection, event: int) -> int | None:
-    row = connection.execute(_OF_EVENT, (event,)).fetchone()
-    return None if row is None else int(row[0])
 
 
 def unaudited_events(connection: sqlite3.Connection) -> list[tuple[int, str | None, str]]:

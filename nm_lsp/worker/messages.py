@@ -43,14 +43,14 @@ class CloseFolder:
 
 @dataclass(frozen=True, slots=True)
 class Rescan:
-    """Look for changed files: at `paths` only (relative, files or folders), or everywhere when None.
+    """Look for changed files at `paths` (relative, files or folders).
 
     `Finished` names the highest ticket that was dealt with.
     """
 
     key: int
     ticket: int
-    paths: tuple[str, ...] | None
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

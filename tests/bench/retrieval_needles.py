@@ -18,7 +18,7 @@ from retrieval_corpus import parse_all
 from nm_lsp.graph.model import Node, NodeKind, ParsedFile
 from nm_lsp.search.embedding_text import first_sentences
 from nm_lsp.search.roles import Role, role_of
-from nm_lsp.search.tokens import question_terms
+from nm_lsp.search.tokens import terms_in
 
 DEFINITIONS = frozenset({NodeKind.CLASS, NodeKind.FUNCTION, NodeKind.METHOD})
 COMMENT_LINE = re.compile(r"^\s*(///?!?|//|/\*|\*|#(?!\[))")
@@ -44,11 +44,7 @@ def make_needles(texts: Mapping[str, str], count: int) -> tuple[list[Needle], di
             continue
         for node in parsed.nodes:
             question = first_sentence(node.doc)
-            if (
-                node.kind not in DEFINITIONS
-                or question.startswith("@")
-                or len(set(question_terms(question))) < MIN_TERMS
-            ):
+            if node.kind not in DEFINITIONS or question.startswith("@") or len(terms_in(question)) < MIN_TERMS:
                 continue
             # Overloads and the implementation behind them are one definition.
             spans = [n.span for n in parsed.nodes if n.qualified_name == node.qualified_name]

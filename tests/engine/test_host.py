@@ -275,9 +275,7 @@ def test_a_folder_is_opened_once_however_it_is_spelt(opened: Opened, project: Pa
     assert opened.workspace.add_folder(tmp_path / "link") is host
     assert opened.workspace.add_folder(project / "pkg" / "..") is host
     inner = opened.workspace.add_folder(project / "pkg")
-    assert opened.workspace.host_of(project.resolve() / "pkg" / "boil.py") is inner
-    assert opened.workspace.host_of(project.resolve() / "README.md") is host
-    assert opened.workspace.host_of(Path("/elsewhere/x.py")) is None
+    assert inner is not host
 
 
 def test_an_empty_folder_is_ready_and_finds_nothing(opened: Opened, tmp_path: Path) -> None:
@@ -297,7 +295,7 @@ def test_a_cache_that_cannot_be_written_is_said_once(
     host = session.workspace.add_folder(project)
     while not host.status(Nothing(), GO).problems:
         os.sched_yield()
-    host.rescan()
+    host.files_changed(["pkg"])
     assert ids(host, "water") == []
     session.workspace.close()
     assert len([event for event in session.events if isinstance(event, Notice)]) == 1

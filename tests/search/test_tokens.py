@@ -9,7 +9,7 @@ from retrieval_corpus import own_texts
 
 from nm_lsp.graph.extract import parse_file
 from nm_lsp.search.stemming import stem
-from nm_lsp.search.tokens import WEIGHTS, question_terms, terms_of, whole, word_terms
+from nm_lsp.search.tokens import WEIGHTS, terms_in, terms_of, whole, word_terms
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_an_identifier_is_one_term_in_every_spelling(spelling: str) -> None:
     ],
 )
 def test_terms_of_a_text(text: str, terms: tuple[str, ...]) -> None:
-    assert question_terms(text) == terms
+    assert terms_in(text) == terms
 
 
 def test_fields_add_to_the_count_of_the_text() -> None:
@@ -99,6 +99,6 @@ def test_fields_add_to_the_count_of_the_text() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_has_terms(text: str) -> None:
-    terms = question_terms(text)
+    terms = terms_in(text)
     assert all(terms)
     assert len(terms) == len(set(terms))

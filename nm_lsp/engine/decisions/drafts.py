@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nm_lsp.decisions.model import DecisionId, Plain, new_id
 
@@ -36,14 +36,6 @@ class Draft:
     lost: str | None = None
     superseded_by: DecisionId | None = None
     seen: Seen | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Drafts:
-    """What was read, and in words what could not be."""
-
-    drafts: tuple[Draft, ...] = ()
-    problems: tuple[str, ...] = field(default=())
 
 
 def derived_id(kind: str, key: str) -> DecisionId:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from nm_lsp.base.errors import GitUnavailable
-from nm_lsp.decisions.fold import DecisionRecord, Standing, dependency_problems, live_end
+from nm_lsp.decisions.fold import DecisionRecord, dependency_problems, live_end
 from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.validation import escaped
 from nm_lsp.decisions.verdicts import AnchorView, Reason, Relation, Severity, Status, Verdict
@@ -200,7 +200,3 @@ def _state(view: AnchorView) -> AnchorState:
     if view.doubted:
         return AnchorState.DOUBTED
     return AnchorState.MOVED if view.moved else AnchorState.HOLDS
-
-
-def is_live(record: DecisionRecord) -> bool:
-    return record.standing is Standing.ACTIVE

@@ -11,7 +11,7 @@ from nm_lsp.decisions.events import Event, EventKind
 from nm_lsp.decisions.fold import fold_all
 from nm_lsp.decisions.model import AnchorKind, DecisionId, Sighting, unpack_text
 from nm_lsp.decisions.validation import escaped
-from nm_lsp.decisions.verdicts import AnchorView, Status, Verdict, aged, orphaned
+from nm_lsp.decisions.verdicts import AnchorView, Verdict, aged, orphaned
 from nm_lsp.engine.decision_requests import (
     AsOfParams,
     AsOfResult,
@@ -340,7 +340,3 @@ def rows_of(tree: WorkTree, look: Look, prefix: Prefix, ids: Iterable[DecisionId
     chosen = list(ids)
     describer = Describer.of(tree, look, prefix, chosen)
     return tuple(describer.row(i) for i in chosen)
-
-
-def is_stale(verdict: Verdict | None) -> bool:
-    return verdict is not None and verdict.status is Status.STALE

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import assert_never
+from typing import assert_never, cast
 
 from nm_lsp.base.errors import InvalidInput, Refused
 from nm_lsp.decisions.events import Event, EventKind
@@ -267,9 +267,9 @@ def record_to_plain(record: DecisionRecord) -> dict[str, Plain]:
     lost = record.invalidation
     return {
         "id": record.id,
-        "decision": decision_to_plain(record.decision),
         "revision": record.revision,
         "standing": record.standing.value,
+        "fields": decision_to_plain(record.decision),
         "confirmations": [confirmation.to_plain() for confirmation in record.confirmations],
         "recordedAt": record.recorded_at,
         "recordedBy": record.recorded_by,
@@ -284,38 +284,27 @@ def record_to_plain(record: DecisionRecord) -> dict[str, Plain]:
 
 def record_from_plain(value: Plain) -> DecisionRecord:
     """The inverse of `record_to_plain`. Raises `InvalidInput` for another shape."""
-    table = plain_table(value, "record", _RECORD_FIELDS)
-    fields = plain_table(table.get("decision"), "record.decision", _RECORD_DECISION_FIELDS)
-    texts = {name: plain_text(table.get(name), f"record.{name}") for name in _RECORD_TEXTS}
-    revision = table.get("revision")
-    if not isinstance(revision, int):
-        raise InvalidInput("record.revision", "must be a whole number.")
-    replacement, commit, lost = table.get("supersededBy"), table.get("recordedCommit"), table.get("invalidation")
-    keys = [plain_list(row, "record.acknowledged") for row in plain_list(table.get("acknowledged"), "record")]
-    return DecisionRecord(
-        decision=with_fields(Decision(DecisionId(texts["id"]), "", "", ()), fields),
-        revision=revision,
-        standing=Standing(texts["standing"]),
-        confirmations=tuple(Confirmation.from_plain(c) for c in plain_list(table.get("confirmations"), "record")),
-        recorded_at=texts["recordedAt"],
-        recorded_by=texts["recordedBy"],
-        changed_at=texts["changedAt"],
-        confirmed_at=texts["confirmedAt"],
-        recorded_commit=None if commit is None else str(commit),
-        invalidation=Invalidation(*lost) if isinstance(lost, list) else None,  # type: ignore[arg-type]
-        superseded_by=None if replacement is None else DecisionId(str(replacement)),
-        acknowledged=tuple(FindingKey(str(key[0]), str(key[1])) for key in keys),
-    )
-
-
-_RECORD_TEXTS = ("id", "standing", "recordedAt", "recordedBy", "changedAt", "confirmedAt")
-_RECORD_FIELDS = {
-    *_RECORD_TEXTS, "decision", "revision", "confirmations", "recordedCommit", "invalidation", "supersededBy",
-    "acknowledged",
-}  # fmt: skip
-_RECORD_DECISION_FIELDS = {
-    "title", "rationale", "anchors", "type", "confidence", "author", "tags", "alternatives", "dependsOn", "evidence",
-}  # fmt: skip
+    try:
+        table = cast("dict[str, Plain]", value)
+        identity = DecisionId(cast("str", table["id"]))
+        lost = cast("list[str] | None", table["invalidation"])
+        superseded_by = cast("str | None", table["supersededBy"])
+        return DecisionRecord(
+            decision=with_fields(Decision(identity, "", "", ()), cast("dict[str, Plain]", table["fields"])),
+            revision=cast("int", table["revision"]),
+            standing=Standing(table["standing"]),
+            confirmations=tuple(Confirmation.from_plain(c) for c in cast("list[Plain]", table["confirmations"])),
+            recorded_at=cast("str", table["recordedAt"]),
+            recorded_by=cast("str", table["recordedBy"]),
+            changed_at=cast("str", table["changedAt"]),
+            confirmed_at=cast("str", table["confirmedAt"]),
+            recorded_commit=cast("str | None", table["recordedCommit"]),
+            invalidation=None if lost is None else Invalidation(*lost),
+            superseded_by=None if superseded_by is None else DecisionId(superseded_by),
+            acknowledged=tuple(FindingKey(*key) for key in cast("list[list[str]]", table["acknowledged"])),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput("record", f"is not a decision record: {error!r}") from error
 
 
 def _recorded(event: Event) -> DecisionRecord:

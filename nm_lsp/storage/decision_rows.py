@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -17,15 +17,12 @@ from nm_lsp.base.errors import InvalidInput, Refused
 from nm_lsp.decisions.events import Event, canonical, parse, redacted
 from nm_lsp.decisions.fold import (
     DecisionRecord,
-    FindingKey,
-    Invalidation,
-    Standing,
     apply,
-    decision_to_plain,
     fold,
-    with_fields,
+    record_from_plain,
+    record_to_plain,
 )
-from nm_lsp.decisions.model import Anchor, AnchorKind, Confirmation, Decision, DecisionId, Plain
+from nm_lsp.decisions.model import Anchor, AnchorKind, DecisionId, Plain
 
 _HEAD = "SELECT coalesce(max(sequence), 0) FROM events"
 _KNOWN = "SELECT 1 FROM events WHERE id = ?"
@@ -193,47 +190,13 @@ def payloads_from_json(marks: str) -> tuple[Payload, Payload]:
 
 def record_to_json(record: DecisionRecord) -> str:
     """A record as one line of ASCII JSON."""
-    invalid = record.invalidation
-    table: dict[str, Plain] = {
-        "id": record.id,
-        "revision": record.revision,
-        "standing": record.standing.value,
-        "fields": decision_to_plain(record.decision),
-        "confirmations": [confirmation.to_plain() for confirmation in record.confirmations],
-        "recordedAt": record.recorded_at,
-        "recordedBy": record.recorded_by,
-        "changedAt": record.changed_at,
-        "confirmedAt": record.confirmed_at,
-        "recordedCommit": record.recorded_commit,
-        "invalidation": None
-        if invalid is None
-        else [invalid.reason, invalid.time, invalid.actor, invalid.commit, invalid.branch],
-        "supersededBy": record.superseded_by,
-        "acknowledged": [[key.commit, key.path] for key in record.acknowledged],
-    }
-    return json.dumps(table, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return json.dumps(record_to_plain(record), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
 def record_from_json(text: str) -> DecisionRecord:
     """The record in `text`. Raises `InvalidInput` if it is not one of ours: the view can then be folded anew."""
     try:
-        table: Mapping[str, object] = json.loads(text)
-        identity = DecisionId(cast("str", table["id"]))
-        invalid = cast("list[str] | None", table["invalidation"])
-        superseded_by = cast("str | None", table["supersededBy"])
-        return DecisionRecord(
-            decision=with_fields(Decision(identity, "", "", ()), cast("dict[str, Plain]", table["fields"])),
-            revision=cast("int", table["revision"]),
-            standing=Standing(table["standing"]),
-            confirmations=tuple(Confirmation.from_plain(c) for c in cast("list[Plain]", table["confirmations"])),
-            recorded_at=cast("str", table["recordedAt"]),
-            recorded_by=cast("str", table["recordedBy"]),
-            changed_at=cast("str", table["changedAt"]),
-            confirmed_at=cast("str", table["confirmedAt"]),
-            recorded_commit=cast("str | None", table["recordedCommit"]),
-            invalidation=None if invalid is None else Invalidation(*invalid),
-            superseded_by=None if superseded_by is None else DecisionId(superseded_by),
-            acknowledged=tuple(FindingKey(*key) for key in cast("list[list[str]]", table["acknowledged"])),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        plain: Plain = json.loads(text)
+    except ValueError as error:
         raise InvalidInput("record", f"is not a decision record: {error!r}") from error
+    return record_from_plain(plain)

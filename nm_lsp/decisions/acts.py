@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from nm_lsp.base.errors import InvalidInput, Refused
-from nm_lsp.decisions.fold import DecisionRecord, Standing
 from nm_lsp.decisions.globs import anchor_governs
 from nm_lsp.decisions.model import (
     Anchor,
     AnchorKind,
     Confirmation,
     Content,
+    DecisionId,
     SeenFile,
     Sighting,
     pack_ancestors,
@@ -53,42 +53,36 @@ def governed(anchor: Anchor, paths: Iterable[str]) -> list[str]:
     return [anchor.path]
 
 
-def anchors_now(verdict: Verdict) -> tuple[Anchor, ...]:
-    """The anchors by their names at the head of the verdict: those that a restore confirms."""
-    return tuple(view.now for view in verdict.anchors)
+def restorable(identity: DecisionId, verdict: Verdict) -> tuple[Anchor, ...]:
+    """The anchors to confirm, by their names at the head of the verdict.
 
-
-def refuse_restore(
-    record: DecisionRecord, verdict: Verdict, committed: Mapping[str, Content], working: Mapping[str, Content | None]
-) -> None:
-    """Raise `Refused` unless the decision can be restored at HEAD, with what to do instead.
-
-    `committed` are the contents at HEAD of what `anchors_now` governs, `working` those on disk and in buffers; a path
-    that `working` leaves out is as committed.
+    Raises `Refused` with what to do instead (rule 6), but for what is not committed, which needs the files.
     """
-    if record.standing is Standing.INVALIDATED:
-        raise Refused(f"{record.id} is invalidated.", hint="Reinstate it, with a reason.")
     match verdict.status:
+        case Status.INVALIDATED:
+            raise Refused(f"{identity} is invalidated.", hint="Reinstate it with a reason instead.")
         case Status.ACTIVE:
-            raise Refused(f"{record.id} is ACTIVE, so there is nothing to restore.")
+            raise Refused(f"{identity} holds as it stands, so there is nothing to restore.")
         case Status.UNKNOWN:
-            raise Refused(f"Whether {record.id} holds is unknown: {verdict.cause}.", hint="Put that right first.")
-    if verdict.reason is Reason.DEPENDENCY:
-        raise Refused(
-            f"{record.id} itself holds; it is STALE because {verdict.dependency} does not.",
-            hint=f"Restore {verdict.dependency}, or amend dependsOn.",
-        )
-    for view in verdict.anchors:
-        if view.gone or not any(path in committed for path in governed(view.now, committed)):
+            raise Refused(f"The status of {identity} is unknown: {verdict.cause}.", hint="Repair that first.")
+        case Status.STALE if verdict.reason is Reason.DEPENDENCY:
             raise Refused(
-                f"{view.recorded} is not there any more, so nobody can say that it still fits {record.id}.",
-                hint="Amend the anchors, or invalidate the decision.",
+                f"{identity} is stale only because {verdict.dependency} is.",
+                hint=f"Restore {verdict.dependency} instead.",
             )
-        for path in governed(view.now, {*committed, *working}):
-            if path in working and working[path] != committed.get(path):
-                raise Refused(
-                    f"{path} has changes that are not committed.", hint="Commit or put them away, then restore."
-                )
+        case _:
+            return anchors_at_head(identity, verdict)
+
+
+def anchors_at_head(identity: DecisionId, verdict: Verdict) -> tuple[Anchor, ...]:
+    """The anchors by their names at the head of the verdict. Raises `Refused` where one is gone."""
+    gone = [str(view.recorded) for view in verdict.anchors if view.gone]
+    if gone:
+        raise Refused(
+            f"{', '.join(gone)} is gone, so nobody can say that {identity} holds for it.",
+            hint="Amend the decision to govern what replaced it, or invalidate it.",
+        )
+    return tuple(view.now for view in verdict.anchors)
 
 
 def _sighting(

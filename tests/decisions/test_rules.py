@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nm_lsp.base.errors import GitUnavailable, InvalidInput, Refused
-from nm_lsp.decisions.acts import anchors_now, confirmation, refuse_restore
+from nm_lsp.decisions.acts import confirmation, restorable
 from nm_lsp.decisions.changes import EMPTY_FILES, Change, pair_renames
 from nm_lsp.decisions.fold import DecisionRecord, FindingKey, Memory, Standing
 from nm_lsp.decisions.globs import anchor_governs
@@ -545,22 +545,18 @@ def test_a_restore_is_refused_with_what_to_do_instead(desk: Desk) -> None:
     a = desk.git.commit(gov="1", x="1")
     desk.record(a, "gov.py")
     desk.record(a, "x.py", id=TWO, depends=[ONE])
-    record = desk.memory.records[ONE]
     b = desk.git.commit(a, gov="2", x="1")
-    tree = desk.git.trees[b]
     with pytest.raises(Refused, match="nothing to restore"):
-        refuse_restore(record, desk.look(a), desk.git.trees[a], {})
-    refuse_restore(record, desk.look(b), tree, {"gov.py": tree["gov.py"]})
-    with pytest.raises(Refused, match=r"gov\.py has changes that are not committed.*Commit"):
-        refuse_restore(record, desk.look(b), tree, {"gov.py": blob("dirty")})
+        restorable(ONE, desk.look(a))
+    assert restorable(ONE, desk.look(b)) == (Anchor(AnchorKind.FILE, "gov.py"),)
     with pytest.raises(Refused, match="Restore nm-aaaaaaaa"):
-        refuse_restore(desk.memory.records[TWO], desk.look(b, TWO), tree, {})
+        restorable(TWO, desk.look(b, TWO))
     c = desk.git.commit(b, x="1")
-    with pytest.raises(Refused, match="Amend the anchors"):
-        refuse_restore(record, desk.look(c), desk.git.trees[c], {})
+    with pytest.raises(Refused, match=r"gov\.py is gone.*Amend the decision to govern"):
+        restorable(ONE, desk.look(c))
     nothing_known = desk.judge.unknown(desk.memory, "git refuses")
-    with pytest.raises(Refused, match="is unknown: git refuses"):
-        refuse_restore(record, nothing_known[ONE], tree, {})
+    with pytest.raises(Refused, match=f"{ONE} is unknown: git refuses"):
+        restorable(ONE, nothing_known[ONE])
 
 
 def test_a_restore_confirms_the_anchors_by_their_names_now(desk: Desk) -> None:
@@ -568,7 +564,7 @@ def test_a_restore_confirms_the_anchors_by_their_names_now(desk: Desk) -> None:
     desk.record(a, "gov.py")
     b = desk.git.commit(a, core__gov="1")
     c = desk.git.commit(b, core__gov="2")
-    names = anchors_now(desk.look(c))
+    names = restorable(ONE, desk.look(c))
     assert names == (Anchor(AnchorKind.FILE, "core/gov.py"),)
     desk.record(c, *(str(name) for name in names), again=True)
     assert desk.look(c).status is Status.ACTIVE

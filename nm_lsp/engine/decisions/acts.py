@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nm_lsp.base.errors import Conflict, InvalidInput, Refused
+from nm_lsp.decisions.acts import anchors_at_head, restorable
 from nm_lsp.decisions.events import Event, EventKind, checked_event
 from nm_lsp.decisions.fold import (
     DecisionRecord,
@@ -18,7 +19,7 @@ from nm_lsp.decisions.fold import (
 )
 from nm_lsp.decisions.model import Anchor, DecisionId, Plain, new_id, resolve_id
 from nm_lsp.decisions.validation import MAX_REASON, checked_fields, checked_prose
-from nm_lsp.decisions.verdicts import Reason, Status, Verdict
+from nm_lsp.decisions.verdicts import Reason, Status
 from nm_lsp.engine.decision_requests import (
     AcknowledgeParams,
     AmendFields,
@@ -205,7 +206,7 @@ def restore(scene: Scene, params: RestoreParams) -> list[DecisionId]:
     chosen = _chosen(look, params)
     confirmations = {}
     for identity in chosen:
-        anchors = restorable(look, identity)
+        anchors = restorable(identity, look.verdicts[identity])
         expected = (params.expect or {}).get(identity)
         _expect(look.records[identity], expected)
         refuse_uncommitted(scene.tree, anchors, scene.screen, "confirmed")
@@ -245,35 +246,6 @@ def _chosen(look: Look, params: RestoreParams) -> list[DecisionId]:
             hint="Look at them and confirm their number.",
         )
     return chosen
-
-
-def restorable(look: Look, identity: DecisionId) -> tuple[Anchor, ...]:
-    """The anchors to confirm, by their names at HEAD. Raises `Refused` with what to do instead (rule 6)."""
-    verdict = look.verdicts[identity]
-    match verdict.status:
-        case Status.INVALIDATED:
-            raise Refused(f"{identity} is invalidated.", hint="Reinstate it with a reason instead.")
-        case Status.ACTIVE:
-            raise Refused(f"{identity} holds as it stands, so there is nothing to restore.")
-        case Status.UNKNOWN:
-            raise Refused(f"The status of {identity} is unknown: {verdict.cause}.", hint="Repair that first.")
-        case Status.STALE if verdict.reason is Reason.DEPENDENCY:
-            raise Refused(
-                f"{identity} is stale only because {verdict.dependency} is.",
-                hint=f"Restore {verdict.dependency} instead.",
-            )
-        case _:
-            return anchors_at_head(identity, verdict)
-
-
-def anchors_at_head(identity: DecisionId, verdict: Verdict) -> tuple[Anchor, ...]:
-    gone = [str(view.recorded) for view in verdict.anchors if view.gone]
-    if gone:
-        raise Refused(
-            f"{', '.join(gone)} is gone, so nobody can say that {identity} holds for it.",
-            hint="Amend the decision to govern what replaced it, or invalidate it.",
-        )
-    return tuple(view.now for view in verdict.anchors)
 
 
 def reinstate(scene: Scene, params: ReinstateParams) -> DecisionId:

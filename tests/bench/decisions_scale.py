@@ -29,8 +29,9 @@ from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.engine.decision_requests import Caller, DecisionSearchParams, RecordParams
 from nm_lsp.engine.decisions.desk import Desk
 from nm_lsp.engine.decisions.repository import Repositories
-from nm_lsp.engine.decisions.similar import Nearness, NoNearness
+from nm_lsp.engine.decisions.similar import ModelNearness, Nearness
 from nm_lsp.engine.decisions.worktree import WorkTree
+from nm_lsp.engine.query_embedding import QueryEmbedder
 
 CALLER = Caller("cli", "bench")
 WORDS = ["cache", "session", "token", "retry", "queue", "price", "order", "index", "worker", "lock", "page", "limit"]
@@ -110,7 +111,7 @@ def fill(repository: Repository, state: Path, n_decisions: int, n_files: int) ->
     would take a quarter of an hour."""
     from nm_lsp.decisions.model import Confirmation, SeenFile, Sighting, new_id, pack_text, parse_anchor
 
-    desk, repositories = new_desk(repository.root, state, NoNearness())
+    desk, repositories = new_desk(repository.root, state, ModelNearness(QueryEmbedder(enabled=False)))
     rng = random.Random(1)
     sample = desk.record(decision(0, n_files, rng), Cancellation(), CALLER).decision
     commit = sample.row.recorded_commit
@@ -205,13 +206,7 @@ def measure(repository: Repository, state: Path, options: argparse.Namespace) ->
     rng = random.Random(2)
     n_files, cancel = options.files, Cancellation()
     repository.commit([[rng.randrange(n_files) for _ in range(3)] for _ in range(500)], step=2)
-    nearness: Nearness = NoNearness()
-    if options.model:
-        from nm_lsp.engine.decisions.similar import ModelNearness
-        from nm_lsp.engine.query_embedding import QueryEmbedder
-
-        nearness = ModelNearness(QueryEmbedder(enabled=True))
-    desk, repositories = new_desk(repository.root, state, nearness)
+    desk, repositories = new_desk(repository.root, state, ModelNearness(QueryEmbedder(enabled=options.model)))
     with report.measured("start", "start, 500 new commits: look", "≤ 2,000 ms"):
         desk.poll()
     with report.measured("marks0", "start: all marks", ""):

@@ -23,8 +23,9 @@ from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.engine.decision_requests import Caller, ListParams, RecordParams
 from nm_lsp.engine.decisions.desk import Desk
 from nm_lsp.engine.decisions.repository import Repositories
-from nm_lsp.engine.decisions.similar import NoNearness
+from nm_lsp.engine.decisions.similar import ModelNearness
 from nm_lsp.engine.decisions.worktree import WorkTree
+from nm_lsp.engine.query_embedding import QueryEmbedder
 
 GO, CALLER = Cancellation(), Caller("cli", "bench")
 
@@ -58,7 +59,12 @@ def dump_at(clone: Path, commit: str, path: str, name: str) -> str | None:
 def desk_of(clone: Path) -> Desk:
     tree = WorkTree(clone, Repositories(), git="git", revival=False, clock=time.monotonic)
     return Desk(
-        clone, tree, screen=lambda _: None, spans=lambda _p, _s: None, nearness=NoNearness(), on_change=_nothing
+        clone,
+        tree,
+        screen=lambda _: None,
+        spans=lambda _p, _s: None,
+        nearness=ModelNearness(QueryEmbedder(enabled=False)),
+        on_change=_nothing,
     )
 
 

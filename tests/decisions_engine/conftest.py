@@ -27,8 +27,9 @@ from nm_lsp.engine.decision_requests import (
 )
 from nm_lsp.engine.decisions.desk import Desk
 from nm_lsp.engine.decisions.repository import Repositories
-from nm_lsp.engine.decisions.similar import NoNearness, Vectors
+from nm_lsp.engine.decisions.similar import ModelNearness, Vectors
 from nm_lsp.engine.decisions.worktree import WorkTree
+from nm_lsp.engine.query_embedding import QueryEmbedder
 
 CALLER = Caller("cli", "tests")
 ENVIRONMENT = {
@@ -73,7 +74,7 @@ class Bench:
     def __init__(self, root: Path, nearness: object | None = None, *, git: str = "git") -> None:
         self.root = root
         self.time = 1_800_000_000.0
-        self.nearness = nearness or NoNearness()
+        self.nearness = nearness or ModelNearness(QueryEmbedder(enabled=False))
         self.git_path = git
         self.repositories = Repositories(self._tick)
         self.desk = self._open()

@@ -10,7 +10,8 @@ import pytest
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput
 from nm_lsp.engine.decisions import evaluation, searching
-from nm_lsp.engine.decisions.similar import NoNearness
+from nm_lsp.engine.decisions.similar import ModelNearness
+from nm_lsp.engine.query_embedding import QueryEmbedder
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "decision_queries.json"
 
@@ -34,7 +35,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_the_goals_are_met_by_words_alone(tmp_path: Path) -> None:
-    result = evaluation.evaluate(NoNearness(), Cancellation(), queries=small(tmp_path))
+    result = evaluation.evaluate(ModelNearness(QueryEmbedder(enabled=False)), Cancellation(), queries=small(tmp_path))
     (maintenance,) = result.maintenance
     assert (maintenance.mode, maintenance.stale_influence_rate) == ("keyword", 0.0)
     assert maintenance.recall_at_5 >= 0.9
@@ -47,7 +48,7 @@ def test_the_goals_are_met_by_words_alone(tmp_path: Path) -> None:
 
 def test_a_search_that_forgets_the_status_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "_is_wanted", lambda *_: True)
-    result = evaluation.evaluate(NoNearness(), Cancellation(), queries=small(tmp_path))
+    result = evaluation.evaluate(ModelNearness(QueryEmbedder(enabled=False)), Cancellation(), queries=small(tmp_path))
     assert result.maintenance[0].stale_influence_rate > 0.4
     assert result.queries[0].n_not_active == 1
     # Every task seeds something that does not hold and would be found.
@@ -72,4 +73,4 @@ def test_another_form_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "queries.json"
     path.write_text(text)
     with pytest.raises(InvalidInput):
-        evaluation.evaluate(NoNearness(), Cancellation(), queries=path)
+        evaluation.evaluate(ModelNearness(QueryEmbedder(enabled=False)), Cancellation(), queries=path)

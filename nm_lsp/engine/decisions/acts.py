@@ -250,17 +250,13 @@ def _chosen(look: Look, params: RestoreParams) -> list[DecisionId]:
 
 def reinstate(scene: Scene, params: ReinstateParams) -> DecisionId:
     look = scene.answering_look()
-    identity = find(look, params.id)
-    current = look.records[identity]
-    _expect(current, params.expect)
+    current = _current(look, params.id, params.expect)
     if current.standing is not Standing.INVALIDATED:
-        raise Refused(f"{identity} is not invalidated, so there is nothing to reinstate.")
-    anchors = anchors_at_head(identity, look.verdicts[identity])
+        raise Refused(f"{current.id} is not invalidated, so there is nothing to reinstate.")
+    anchors = anchors_at_head(current.id, look.verdicts[current.id])
     refuse_uncommitted(scene.tree, anchors, scene.screen, "confirmed")
     after: dict[str, Plain] = {"confirmation": confirm(scene.tree, anchors, _NO_SCREEN).to_plain()}
-    event = scene.event(look, EventKind.REINSTATED, identity, after=after, reason=params.reason)
-    scene.tree.keeper.append(lambda _: [event], expect={identity: current.revision})
-    return identity
+    return _append(scene, look, current, EventKind.REINSTATED, after, params.reason)
 
 
 # -- doubting ------------------------------------------------------------------------------------------------------
@@ -268,28 +264,18 @@ def reinstate(scene: Scene, params: ReinstateParams) -> DecisionId:
 
 def invalidate(scene: Scene, params: InvalidateParams) -> DecisionId:
     look = scene.tree.look()
-    identity = find(look, params.id)
-    current = look.records[identity]
-    _expect(current, params.expect)
+    current = _current(look, params.id, params.expect)
     after: dict[str, Plain] = {}
     if params.superseded_by is not None:
-        after["supersededBy"] = _replacement(look, identity, params.superseded_by, "supersededBy")
-    event = scene.event(look, EventKind.INVALIDATED, identity, after=after, reason=params.reason)
-    apply(current, event)
-    scene.tree.keeper.append(lambda _: [event], expect={identity: current.revision})
-    return identity
+        after["supersededBy"] = _replacement(look, current.id, params.superseded_by, "supersededBy")
+    return _append(scene, look, current, EventKind.INVALIDATED, after, params.reason)
 
 
 def supersede(scene: Scene, params: SupersedeParams) -> DecisionId:
     look = scene.tree.look()
-    identity = find(look, params.id)
-    current = look.records[identity]
-    _expect(current, params.expect)
-    after: dict[str, Plain] = {"supersededBy": _replacement(look, identity, params.by, "by")}
-    event = scene.event(look, EventKind.SUPERSEDED, identity, after=after, reason=params.reason)
-    apply(current, event)
-    scene.tree.keeper.append(lambda _: [event], expect={identity: current.revision})
-    return identity
+    current = _current(look, params.id, params.expect)
+    after: dict[str, Plain] = {"supersededBy": _replacement(look, current.id, params.by, "by")}
+    return _append(scene, look, current, EventKind.SUPERSEDED, after, params.reason)
 
 
 def _replacement(look: Look, identity: DecisionId, text: str, field: str) -> DecisionId:
@@ -321,13 +307,28 @@ def acknowledge(scene: Scene, params: AcknowledgeParams) -> list[DecisionId]:
 
 def redact(scene: Scene, params: RedactParams) -> DecisionId:
     look = scene.tree.look()
-    identity = find(look, params.id)
-    current = look.records[identity]
-    _expect(current, params.expect)
-    event = scene.event(look, EventKind.REDACTED, identity, after={"field": params.field}, reason=params.reason)
+    current = _current(look, params.id, params.expect)
+    event = scene.event(look, EventKind.REDACTED, current.id, after={"field": params.field}, reason=params.reason)
     keeper = scene.tree.keeper
-    keeper.writable_store().redact(event, now=keeper.clock(), expect={identity: current.revision})
-    return identity
+    keeper.writable_store().redact(event, now=keeper.clock(), expect={current.id: current.revision})
+    return current.id
+
+
+def _current(look: Look, text: str, revision: int | None) -> DecisionRecord:
+    """The one decision that an act is about. Raises `Conflict` where the caller looked at another revision."""
+    record = look.records[find(look, text)]
+    _expect(record, revision)
+    return record
+
+
+def _append(
+    scene: Scene, look: Look, current: DecisionRecord, kind: EventKind, after: dict[str, Plain], reason: str | None
+) -> DecisionId:
+    """One event of one decision, refused before anything is opened for writing where it does not fit."""
+    event = scene.event(look, kind, current.id, after=after, reason=reason)
+    apply(current, event)
+    scene.tree.keeper.append(lambda _: [event], expect={current.id: current.revision})
+    return current.id
 
 
 def _expect(record: DecisionRecord, revision: int | None) -> None:

@@ -61,17 +61,6 @@ class ModelNearness:
         return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
 
 
-class NoNearness:
-    """Without a model."""
-
-    @property
-    def model(self) -> str | None:
-        return None
-
-    def vectors(self, texts: Sequence[str]) -> Vectors | None:  # noqa: ARG002 - the protocol's signature
-        return None
-
-
 def embedded_text(decision: Decision) -> str:
     """What of a decision is embedded: its title and rationale."""
     return f"{decision.title}\n{decision.rationale}"

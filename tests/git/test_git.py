@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -342,8 +343,9 @@ def test_a_git_that_hangs_is_ended_with_what_it_started(sandbox: Sandbox, tmp_pa
     with pytest.raises(GitUnavailable, match=r"did not answer within 0\.3 seconds"):
         git.run("status")
     for name in ("pid", "child"):
-        state = Path(f"/proc/{(tmp_path / name).read_text().strip()}/stat")
-        assert not state.exists() or state.read_text().split()[2] == "Z"
+        # A killed process may end a moment after the signal; that it does not end is a TimeoutExpired.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(int((tmp_path / name).read_text())).wait(timeout=10)
 
 
 def test_a_clean_filter_that_hangs_is_a_git_that_does_not_answer(sandbox: Sandbox, tmp_path: Path) -> None:

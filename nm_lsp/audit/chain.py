@@ -27,7 +27,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, cast
 
 from nm_lsp.base.errors import InternalError
@@ -195,8 +195,3 @@ def accounted_leaves(record: AuditRecord) -> frozenset[str]:
     """The digests whose redaction this record accounts for; empty for any other record."""
     leaves = (record.act.after or {}).get("leaves") if record.act.action == REDACTION else None
     return frozenset(str(leaf) for leaf in leaves) if isinstance(leaves, list) else frozenset()
-
-
-def with_payloads(record: AuditRecord, before: Payload | None, after: Payload | None) -> AuditRecord:
-    """The same link with other payloads, its hash as it was: for redaction, which keeps their digests."""
-    return replace(record, act=replace(record.act, before=before, after=after))

@@ -74,18 +74,6 @@ class Corpus:
         alive = self.live[found]
         return found[alive], weights[alive]
 
-    def with_prefix(self, prefix: str, limit: int) -> list[str]:
-        """Up to `limit` distinct terms that begin with `prefix`, in byte order."""
-        wanted = prefix.encode("utf-8", "surrogatepass")
-        found: set[str] = set()
-        for segment in self.segments:
-            row = segment.terms.lower_bound(wanted)
-            for at in range(row, min(row + limit, len(segment.terms))):
-                if not segment.terms.raw(at).startswith(wanted):
-                    break
-                found.add(segment.terms[at])
-        return sorted(found)[:limit]
-
     # -- nodes ------------------------------------------------------------------------------------------------------
 
     def node(self, doc: int) -> Node:

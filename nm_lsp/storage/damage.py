@@ -108,10 +108,6 @@ def damage_seen_inside(connection: sqlite3.Connection) -> str | None:
     return None if lines in ([], ["ok"]) else "; ".join(lines[:3])
 
 
-def is_set_aside_name(name: str, path: Path) -> bool:
-    return name.startswith(f"{path.name}.corrupt-") and not name.endswith(_COMPANIONS)
-
-
 def set_aside(path: Path, now: float, still_damaged: Callable[[], bool], *, label: str = "corrupt") -> Path | None:
     """Rename `path` and its journals to `<name>.<label>-<UTC time>`; None if somebody else already did.
 

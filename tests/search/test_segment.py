@@ -113,14 +113,8 @@ def test_an_empty_corpus_answers() -> None:
     corpus = Corpus(())
     assert corpus.postings("x")[0].tolist() == []
     assert corpus.defined("x").tolist() == []
-    assert corpus.with_prefix("x", 5) == []
     assert corpus.find("a.py::x") is None
     assert merge_segments([], lambda: None).n_docs == 0
-
-
-def test_prefixes_are_found_across_segments() -> None:
-    corpus = Corpus([(segment("app/models.py"), frozenset()), (segment("app/store.py"), frozenset())])
-    assert corpus.with_prefix("s", 10) == ["save", "store", "store.py"]
 
 
 @pytest.mark.parametrize(

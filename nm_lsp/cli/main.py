@@ -33,7 +33,7 @@ COMMANDS = {
     "graph": "Export or validate the code graph.",
     "model": "Install or inspect the weights for vector search.",
     "decisions": "Record, list, search, restore and retire decisions.",
-    "audit": "Check or export the record of all changes to decisions.",
+    "audit": "Check, export or rotate the record of all changes to decisions.",
     "hooks": "Install or remove the git hooks.",
     "guard": "Say which decisions govern files and whether they hold.",
     "demo": "Watch a decision go stale and be restored, on a copy of this folder.",

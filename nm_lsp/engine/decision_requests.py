@@ -392,6 +392,15 @@ class AuditExportResult:
     set_aside: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class AuditRotateResult:
+    """`archive`: the path of the closed text file. `sequence`, `head`: the last record in it and that record's hash."""
+
+    archive: str
+    sequence: int
+    head: str
+
+
 # -- what a face shows unasked -------------------------------------------------------------------------------------
 
 

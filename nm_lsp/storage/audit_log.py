@@ -41,6 +41,14 @@ class AuditReport:
         return self.verdict.sound and self.n_dropped == 0 and self.n_waiting == 0
 
 
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """A closed text file: its name, and the last record in it."""
+
+    name: str
+    end: Head
+
+
 class AuditLog:
     """The audit of the database in `folder`."""
 
@@ -149,15 +157,18 @@ class AuditLog:
         end = max((row.sequence for row in table if isinstance(row, AuditRecord)), default=0)
         return max(0, end - max(in_text, self._written(connection)))
 
-    def rotate(self, actor: str, face: str, now: float) -> str:
-        """Close the current text file under an archive's name and go on in a new one; returns that name."""
+    def rotate(self, actor: str, face: str, now: float) -> Archived:
+        """Close the current text file under an archive's name and go on in a new one.
+
+        Raises Refused where there is nothing to close, or the text does not agree with the table.
+        """
         with self._database.atomic() as connection:
             # Under the same lock as the renaming, so that the archive ends with the record its name says.
             if not self._follow(connection):
-                raise Refused("the text copy does not agree with the table; see `nm-lsp audit verify`")
+                raise Refused("The text copy does not agree with the table; see `nm-lsp audit verify`.")
             first = self.text.first()
             if first is None:
-                raise Refused("there is nothing to rotate in the text copy")
+                raise Refused("There is nothing to rotate: the text copy is empty.")
             end = audit_rows.head(connection)
             name = archive_name(first.sequence, end.sequence)
             after: Payload = {"archive": name, "sequence": end.sequence, "hash": end.hash}
@@ -165,7 +176,7 @@ class AuditLog:
             self.text.archive(name)
             self._failpoint("archived")
         self.follow()
-        return name
+        return Archived(name, end)
 
     def rewrite_text(self, actor: str, face: str, now: float) -> list[str]:
         """Set the text copy aside and write it anew from the table; returns the names of the old files."""

@@ -188,4 +188,12 @@ DECISION_COMMANDS: tuple[Command, ...] = (
         "Export the audit chain",
         "The chain as text, or audit.jsonl written anew from the table.",
     ),
+    _row(
+        "audit.rotate",
+        Nothing,
+        d.AuditRotateResult,
+        "audit_rotate",
+        "Rotate the audit text",
+        "Closes audit.jsonl under an archive's name and goes on in a new one; the archive stays part of the chain.",
+    ),
 )

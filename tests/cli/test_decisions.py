@@ -87,6 +87,7 @@ def canned() -> dict[str, object]:
         "audit_verify": d.VerifyResult(True, 12, "ff" * 32, 1, 0, 2, ()),
         "audit_anchor": d.AuditAnchorResult(12, "ff" * 32, "nm-lsp audit 12 ffff"),
         "audit_export": d.AuditExportResult(1, '{"sequence": 1}\n', None),
+        "audit_rotate": d.AuditRotateResult("/state/audit.00000001-00000012.jsonl", 12, "ff" * 32),
     }
 
 
@@ -238,7 +239,12 @@ def test_json_is_one_document_and_nothing_else(
 
 @pytest.mark.parametrize(
     ("line", "method"),
-    [("verify --head ff", "audit_verify"), ("anchor", "audit_anchor"), ("export --rewrite", "audit_export")],
+    [
+        ("verify --head ff", "audit_verify"),
+        ("anchor", "audit_anchor"),
+        ("export --rewrite", "audit_export"),
+        ("rotate", "audit_rotate"),
+    ],
 )
 def test_the_audit_chain(desk: FakeDesk, nm_lsp: Run, line: str, method: str) -> None:
     assert nm_lsp("audit", *line.split()).code == 0

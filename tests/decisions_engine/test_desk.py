@@ -241,6 +241,21 @@ def test_a_secret_is_taken_out_of_everything_and_that_is_on_record(bench: Bench)
     assert verified.redacted > 0
 
 
+def test_a_rotated_audit_still_verifies_and_is_still_redacted(bench: Bench) -> None:
+    with pytest.raises(NotFound):
+        bench.desk.audit_rotate(Nothing(), GO, CALLER)
+    identity = bench.record("Keep x", "a.py", rationale="the password is hunter2")
+    anchor = bench.desk.audit_anchor(Nothing(), GO, CALLER)
+    rotated = bench.desk.audit_rotate(Nothing(), GO, CALLER)
+    assert (rotated.sequence, rotated.head) == (anchor.sequence, anchor.head)
+    assert Path(rotated.archive).read_bytes().count(b"\n") == anchor.sequence
+    bench.desk.redact(RedactParams(id=identity, field="rationale", reason="a secret"), GO, CALLER)
+    assert all(b"hunter2" not in path.read_bytes() for path in Path(rotated.archive).parent.iterdir())
+    assert bench.desk.audit_verify(VerifyParams(head=anchor.text), GO, CALLER).problems == ()
+    Path(rotated.archive).unlink()
+    assert not bench.desk.audit_verify(VerifyParams(), GO, CALLER).valid
+
+
 # -- looking ---------------------------------------------------------------------------------------------------------
 
 

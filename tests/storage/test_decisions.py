@@ -317,9 +317,9 @@ def test_an_unwritable_text_copy_waits_and_is_reported(open_store: Open, event: 
 def test_rotation_keeps_the_chain(open_store: Open, event: Make, now: float) -> None:
     store = open_store()
     store.append([event("recorded", n, n) for n in (1, 2, 3)], now=now)
-    assert store.audit.rotate("Ada", "cli", now) == "audit.00000001-00000003.jsonl"
+    assert store.audit.rotate("Ada", "cli", now).name == "audit.00000001-00000003.jsonl"
     store.append([event("recorded", 4, 4)], now=now)
-    assert store.audit.rotate("Ada", "cli", now) == "audit.00000004-00000005.jsonl"
+    assert store.audit.rotate("Ada", "cli", now).name == "audit.00000004-00000005.jsonl"
     store.append([event("recorded", 5, 5)], now=now)
     assert [path.name for path in store.audit.text.files()] == [
         "audit.00000001-00000003.jsonl",
@@ -348,7 +348,7 @@ def test_a_crash_inside_rotation_is_made_good(open_store: Open, event: Make, now
     store = open_store()
     store.append([event("recorded", 2, 2)], now=now)
     assert store.audit.verify().sound
-    assert store.audit.rotate("Ada", "cli", now) == "audit.00000002-00000002.jsonl"
+    assert store.audit.rotate("Ada", "cli", now).name == "audit.00000002-00000002.jsonl"
     assert store.audit.verify().sound
 
 

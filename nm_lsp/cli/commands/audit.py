@@ -11,14 +11,14 @@ from nm_lsp.cli.exits import Exit
 from nm_lsp.cli.hits import counted
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
-from nm_lsp.engine.decision_requests import AuditAnchorResult, AuditExportResult, VerifyResult
+from nm_lsp.engine.decision_requests import AuditAnchorResult, AuditExportResult, AuditRotateResult, VerifyResult
 
 app = command_app()
 
 
 @app.callback()
 def audit() -> None:
-    """Check, anchor or export the audit chain: who changed what, when, before and after."""
+    """Check, anchor, export or rotate the audit chain: who changed what, when, before and after."""
 
 
 @app.command()
@@ -79,3 +79,14 @@ def export(
             output.text((clean(result.text) if output.on_terminal else result.text).rstrip("\n"))
         aside = f"; the old copy is kept as {result.set_aside}" if result.set_aside else ""
         output.note(f"{counted(result.records, 'record')}{aside}")
+
+
+@app.command()
+def rotate(folder: Folder = None, as_json: Json = False, verbose: Verbose = False) -> None:
+    """Close audit.jsonl under an archive's name and go on in a new file; `audit verify` reads both."""
+    output = Output(as_json=as_json, verbose=verbose)
+    with desk_session(folder, output) as opened:
+        result: AuditRotateResult = opened.ask("audit.rotate", {})
+        if not opened.emit(result):
+            output.text(clean(result.archive))
+            output.note(f"it ends with record {result.sequence}, hash {clean(result.head)}")

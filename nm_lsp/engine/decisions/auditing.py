@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 
 from nm_lsp.audit.text import format_anchor, format_line, parse_anchor
+from nm_lsp.base.errors import NotFound
 from nm_lsp.engine.decision_requests import (
     AuditAnchorResult,
     AuditExportParams,
     AuditExportResult,
+    AuditRotateResult,
     Caller,
     VerifyParams,
     VerifyResult,
 )
 from nm_lsp.engine.decisions.keeper import Keeper
+from nm_lsp.storage.decisions import DecisionStore
 
 _NO_CHAIN = "0" * 64
 _HASH = re.compile("[0-9a-f]{64}")
@@ -50,15 +53,33 @@ def verify(keeper: Keeper, params: VerifyParams) -> VerifyResult:
 
 
 def anchor(keeper: Keeper) -> AuditAnchorResult:
-    head = keeper.writable_store().audit.head()
+    head = _store(keeper).audit.head()
     return AuditAnchorResult(head.sequence, head.hash, format_anchor(head))
 
 
 def export(keeper: Keeper, params: AuditExportParams, actor: str, caller: Caller) -> AuditExportResult:
-    store = keeper.writable_store()
+    store = _store(keeper)
     if params.rewrite:
         names = store.audit.rewrite_text(actor, caller.face, keeper.clock())
         return AuditExportResult(len(store.audit.records()), None, ", ".join(names) or None)
     records = store.audit.records()
     text = b"".join(format_line(record) for record in records).decode("utf-8")
     return AuditExportResult(len(records), text, None)
+
+
+def rotate(keeper: Keeper, actor: str, caller: Caller) -> AuditRotateResult:
+    """Closes audit.jsonl under an archive's name and goes on in a new one; the archive stays part of the chain.
+
+    Raises Refused where the text copy is empty or does not agree with the table, NotFound where there is no chain.
+    """
+    audit = _store(keeper).audit
+    archived = audit.rotate(actor, caller.face, keeper.clock())
+    return AuditRotateResult(str(audit.text.path.with_name(archived.name)), archived.end.sequence, archived.end.hash)
+
+
+def _store(keeper: Keeper) -> DecisionStore:
+    """The store, not created for the asking: an audit begins with the first change."""
+    store = keeper.store()
+    if store is None:
+        raise NotFound("There is no audit here yet; it begins with the first decision.")
+    return store

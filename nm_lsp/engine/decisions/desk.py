@@ -25,6 +25,7 @@ from nm_lsp.engine.decision_requests import (
     AuditExportResult,
     AuditParams,
     AuditResult,
+    AuditRotateResult,
     Caller,
     DecisionExportParams,
     DecisionExportResult,
@@ -375,3 +376,7 @@ class Desk:
     def audit_export(self, params: AuditExportParams, cancel: Cancellation, caller: Caller) -> AuditExportResult:
         cancel.check()
         return auditing.export(self.tree.keeper, params, self._scene(caller).actor(), caller)
+
+    def audit_rotate(self, _: Nothing, cancel: Cancellation, caller: Caller) -> AuditRotateResult:
+        cancel.check()
+        return auditing.rotate(self.tree.keeper, self._scene(caller).actor(), caller)

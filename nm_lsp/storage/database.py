@@ -154,12 +154,23 @@ class Database:
         return _identity(self.path) != self._identity
 
     def copy_to(self, target: sqlite3.Connection) -> None:
-        """Copy the whole file by SQLite's backup API, as this connection sees it, also if its name is gone."""
-        with self._read_lock:
-            try:
+        """Copy the whole file by SQLite's backup API, as this connection sees it, also if its name is gone.
+
+        No reader waits for it while the name still leads to the file.
+        """
+        try:
+            with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(self._beside()) as beside:
+                if not self.replaced():
+                    beside.backup(target)
+                    return
+            with self._read_lock:
                 self._reader.backup(target)
-            except sqlite3.Error as error:
-                raise damage.problem(error, self.path) from error
+        except sqlite3.Error as error:
+            raise damage.problem(error, self.path) from error
+
+    def _beside(self) -> sqlite3.Connection:
+        uri = f"{self.path.absolute().as_uri()}?mode=ro"
+        return sqlite3.connect(uri, uri=True, timeout=self._options.busy_ms / 1000, isolation_level=None)
 
     def shrink(self) -> bool:
         """Give the space of deleted rows back to the disk, log included. Rewrites the file; the content stays.

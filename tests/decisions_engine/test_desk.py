@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from nm_lsp.engine.decision_requests import (
     VerifyParams,
 )
 from nm_lsp.engine.requests import Nothing
+from nm_lsp.storage.backups import Backup, Backups, CopyTo
 
 from .conftest import CALLER, Bench
 
@@ -254,6 +256,25 @@ def test_a_rotated_audit_still_verifies_and_is_still_redacted(bench: Bench) -> N
     assert bench.desk.audit_verify(VerifyParams(head=anchor.text), GO, CALLER).problems == ()
     Path(rotated.archive).unlink()
     assert not bench.desk.audit_verify(VerifyParams(), GO, CALLER).valid
+
+
+def test_no_answer_waits_for_the_backup_of_the_day_and_closing_does(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_go_on, make = threading.Event(), Backups.make
+
+    def slow(backups: Backups, copy_to: CopyTo, now: float, reason: str) -> Backup:
+        assert may_go_on.wait(timeout=20)
+        return make(backups, copy_to, now, reason)
+
+    monkeypatch.setattr(Backups, "make", slow)
+    identity = bench.record("Keep x", "a.py")
+    assert status(bench, identity) == "active"
+    backups = bench.desk.tree.keeper.writable_store().backups
+    assert backups.all() == []
+    may_go_on.set()
+    bench.repositories.close()
+    assert [backup.reason for backup in backups.all()] == ["day"]
 
 
 # -- looking ---------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -401,6 +402,25 @@ def test_the_stamp_moves_with_every_write_of_anybody_and_with_another_file(tmp_p
     copy.close()
     mine.close()
     other.close()
+
+
+def test_copying_waits_for_no_reader_and_delays_none(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    filled(path)
+    database = open_database(path, FIRST, QUICK)
+    copied: list[int] = []
+
+    def copy() -> None:
+        with contextlib.closing(sqlite3.connect(":memory:")) as target:
+            database.copy_to(target)
+            copied.extend(target.execute("SELECT count(*) FROM notes").fetchone())
+
+    with database.reading():
+        thread = threading.Thread(target=copy)
+        thread.start()
+        thread.join(timeout=20)
+        assert copied == [3]
+    database.close()
 
 
 # Migrations

@@ -53,6 +53,7 @@ class Keeper:
         self._held = _EMPTY
         self.lost: StoreLost | None = None
         self.problem: StoreProblem | None = None
+        self._backing_up: threading.Thread | None = None
 
     @property
     def folder_in_use(self) -> Path:
@@ -131,12 +132,24 @@ class Keeper:
             now = self.clock()
             appended = store.append(events, acts, now=now, expect=expect, merged=merged)
             self.held()
+            self._back_up_beside(store, now)
+            return appended
+
+    def _back_up_beside(self, store: DecisionStore, now: float) -> None:
+        """Make the day's backup in a thread, if it is due: copying the whole store is no part of the answer."""
+        if not store.backups.due(now) or (self._backing_up is not None and self._backing_up.is_alive()):
+            return
+
+        def back_up() -> None:
             try:
                 store.back_up_if_due(now)
             except StoreProblem as problem:
                 # The events are kept; what is missing is the day's copy of them.
                 self.problem = problem
-            return appended
+
+        # No daemon: a command that ends right after its change still leaves the backup.
+        self._backing_up = threading.Thread(target=back_up, name="nm-lsp backup")
+        self._backing_up.start()
 
     def writable_store(self) -> DecisionStore:
         """The open store, created if need be."""
@@ -187,7 +200,10 @@ class Keeper:
             return recovery
 
     def close(self) -> None:
+        """Waits for a backup under way."""
         with self._lock:
+            if self._backing_up is not None:
+                self._backing_up.join()
             if self._store is not None:
                 self._store.close()
                 self._store = None

@@ -2,24 +2,34 @@
 
     python tests/bench/false_alarms.py REPOSITORY [--decisions 150] [--windows 3] [--seed 1]
 
-For each window of the first-parent history: clones the repository, records every sampled Python function twice at the
-window's first commit (its symbol, its file), moves on to the window's last commit and asks which are STALE. Every
-symbol that still stands is held against `ast.dump` of its text then and now: one whose code differs would be a missed
-alarm. Reports; asserts nothing.
+For each window of the first-parent history: clones the repository, records every sampled function of Python, Go and C
+twice at the window's first commit (its symbol, its file), moves on to the window's last commit and asks which are
+STALE. Every symbol that still stands is held against its text then and now, read without our parsers: by `ast.dump`
+for Python, by the tokens of Pygments without comments for Go and C. One whose code differs would be a missed alarm. A
+stale one that is alike at the end was changed and changed back, or is gone from its file and elsewhere. The last row
+is the sum. Reports; asserts nothing. `real_histories.py` unpacks histories to run it on.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import random
+import re
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from pygments.lexer import Lexer
+from pygments.lexers import CLexer, GoLexer
+from pygments.token import Comment
+
 from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import NmError
 from nm_lsp.engine.decision_requests import Caller, ListParams, RecordParams
 from nm_lsp.engine.decisions.desk import Desk
 from nm_lsp.engine.decisions.repository import Repositories
@@ -31,27 +41,59 @@ GO, CALLER = Cancellation(), Caller("cli", "bench")
 
 
 def git(folder: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, encoding="utf-8", errors="replace"
+    ).stdout
 
 
-def functions(text: str) -> Iterator[tuple[str, str]]:
-    """(qualified name, dump without positions) of the functions and methods of a module, each name once."""
-    seen: set[str] = set()
+def functions(path: str, text: str) -> dict[str, str]:
+    """Qualified name → code without layout and comments, of the functions and methods of a file, each name once.
+
+    Raises SyntaxError for Python of another version.
+    """
+    found: dict[str, str] = {}
+    for name, code in _python(text) if path.endswith(".py") else _braced(path, text):
+        found.setdefault(name, code)
+    return found
+
+
+def _python(text: str) -> Iterator[tuple[str, str]]:
     pending = [("", node) for node in ast.parse(text).body]
     while pending:
         prefix, node = pending.pop(0)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = f"{prefix}{node.name}"
-            if isinstance(node, ast.ClassDef):
-                pending += [(f"{name}.", child) for child in node.body]
-            elif name not in seen:
-                seen.add(name)
-                yield name, ast.dump(node)
+        if isinstance(node, ast.ClassDef):
+            pending += [(f"{prefix}{node.name}.", child) for child in node.body]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield f"{prefix}{node.name}", ast.dump(node)
 
 
-def dump_at(clone: Path, commit: str, path: str, name: str) -> str | None:
+_GO = re.compile(r"^func (?:\(\w* ?\*?(?P<type>\w+)\) )?(?P<name>\w+)\((?:[^\n]*\}$|.*?^\})", re.MULTILINE | re.DOTALL)
+_C = re.compile(
+    r"^(?![#/ \t*])[^;{}()#/=]*?\b(?P<name>\w+)\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)\s*^\{.*?^\}",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _braced(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """Go as gofmt writes it and C with the braces of bodies in the first column; others are not sampled."""
+    is_go = path.endswith(".go")
+    lexer = GoLexer() if is_go else CLexer()
+    for match in (_GO if is_go else _C).finditer(text):
+        owner = f"{match['type']}." if is_go and match["type"] else ""
+        yield f"{owner}{match['name']}", "\0".join(_code_tokens(lexer, match[0]))
+
+
+def _code_tokens(lexer: Lexer, text: str) -> Iterator[str]:
+    """Without comments and blanks; Pygments calls what the preprocessor reads a comment too, and that is code."""
+    for kind, value in lexer.get_tokens(text):
+        is_comment = kind in Comment and kind not in Comment.Preproc and kind not in Comment.PreprocFile
+        if not is_comment and value.strip():
+            yield value.strip()
+
+
+def code_at(clone: Path, commit: str, path: str, name: str) -> str | None:
     try:
-        return dict(functions(git(clone, "show", f"{commit}:{path}"))).get(name)
+        return functions(path, git(clone, "show", f"{commit}:{path}")).get(name)
     except (subprocess.CalledProcessError, SyntaxError):
         return None
 
@@ -72,38 +114,53 @@ def _nothing() -> None:
     """Nobody listens."""
 
 
-def window(source: Path, commits: list[str], n_decisions: int, rng: random.Random) -> tuple[int, int, int, int]:
-    """(decisions, stale by file, stale by symbol, missed) between the first and the last of `commits`."""
+def window(source: Path, commits: list[str], n_decisions: int, rng: random.Random) -> Counter[str]:
+    """Numbers of commits, decisions, and those stale or missed, between the first and the last of `commits`."""
     with tempfile.TemporaryDirectory() as scratch:
         clone = Path(scratch).resolve() / "clone"
         git(source, "clone", "-q", "--no-checkout", str(source), str(clone))
         git(clone, "checkout", "-q", commits[0])
         found = []
-        for path in git(clone, "ls-files", "*.py").splitlines():
-            try:
-                found += [(path, name) for name, _ in functions((clone / path).read_text("utf-8"))]
-            except SyntaxError:
-                continue
-        sample = rng.sample(found, min(n_decisions, len(found)))
+        for path in git(clone, "ls-files", "*.py", "*.go", "*.c").splitlines():
+            with contextlib.suppress(SyntaxError):
+                found += [(path, name) for name in functions(path, (clone / path).read_text("utf-8", "replace"))]
+        rng.shuffle(found)
         desk = desk_of(clone)
-        for path, name in sample:
-            for anchor in (path, f"{path}::{name}"):
-                params = RecordParams(title=f"{anchor}"[-150:], rationale="Sampled.", files=(anchor,))
-                desk.record(params, GO, CALLER)
+        n_recorded = 0
+        for path, name in found:
+            if n_recorded == n_decisions:
+                break
+            symbol, file = (
+                RecordParams(title=anchor[-150:], rationale="Sampled.", files=(anchor,))
+                for anchor in (f"{path}::{name}", path)
+            )
+            # The patterns above take a few declarations for functions; such a name is no symbol.
+            with contextlib.suppress(NmError):
+                desk.record(symbol, GO, CALLER)
+                desk.record(file, GO, CALLER)
+                n_recorded += 1
         git(clone, "checkout", "-q", commits[-1])
         desk.poll(sure=True)
         rows = desk.list(ListParams(limit=1_000), GO, CALLER).decisions
         stale = [row for row in rows if row.status == "stale"]
         by_symbol = [row for row in stale if row.anchors[0].symbol]
-        missed = 0
+        unlike = missed = 0
         for row in rows:
             anchor = row.anchors[0]
-            if anchor.symbol and row.status == "active":
+            if anchor.symbol:
                 moved = (anchor.moved_to or anchor.repo_path).partition("::")[0]
-                first = dump_at(clone, commits[0], anchor.repo_path, anchor.symbol)
-                last = dump_at(clone, commits[-1], moved, anchor.symbol)
-                missed += first != last
-        return len(sample), len(stale) - len(by_symbol), len(by_symbol), missed
+                first = code_at(clone, commits[0], anchor.repo_path, anchor.symbol)
+                last = code_at(clone, commits[-1], moved, anchor.symbol)
+                unlike += row.status == "stale" and first != last
+                missed += row.status == "active" and first != last
+        return Counter(
+            decisions=n_recorded,
+            file=len(stale) - len(by_symbol),
+            symbol=len(by_symbol),
+            unlike=unlike,
+            missed=missed,
+            commits=len(commits),
+        )
 
 
 def main() -> None:
@@ -116,14 +173,24 @@ def main() -> None:
     source = options.repository.resolve()
     commits = git(source, "rev-list", "--first-parent", "--reverse", "HEAD").split()
     rng = random.Random(options.seed)
-    print("| commits | decisions | stale by file | stale by symbol | less often | missed |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| commits | decisions | stale by file | stale by symbol | of these unlike at the end | less often | missed |"
+    )
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     size = len(commits) // (options.windows + 1)
+    total: Counter[str] = Counter()
     for turn in range(options.windows):
         part = commits[(turn + 1) * size : (turn + 2) * size]
-        n, by_file, by_symbol, missed = window(source, part, options.decisions, rng)
-        less = 1 - by_symbol / by_file if by_file else 0.0
-        print(f"| {len(part)} | {n} | {by_file} | {by_symbol} | {less:.0%} | {missed} |")
+        counted = window(source, part, options.decisions, rng)
+        total += counted
+        print_row(counted)
+    print_row(total)
+
+
+def print_row(counted: Counter[str]) -> None:
+    less = 1 - counted["symbol"] / counted["file"] if counted["file"] else 0.0
+    names = ("commits", "decisions", "file", "symbol", "unlike")
+    print(f"| {' | '.join(str(counted[name]) for name in names)} | {less:.0%} | {counted['missed']} |", flush=True)
 
 
 if __name__ == "__main__":

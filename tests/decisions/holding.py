@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import subprocess
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,13 +94,26 @@ class Disagreement:
 class Run:
     """One history. `judges` are those that looked at every step, at every seventh and only at the end."""
 
-    def __init__(self, seed: int, root: Path, *, real_git: bool = False, check_every: int = 1, **plan: Any) -> None:
-        """The oracle is asked at every `check_every`-th step (a multiple of 7, or 1) and at the last one."""
+    def __init__(
+        self,
+        seed: int,
+        root: Path,
+        plan: Any,
+        ids: dict[int, str],
+        judged: oracle.Oracle,
+        *,
+        real_git: bool = False,
+        check_every: int = 1,
+    ) -> None:
+        """`plan` is at `root`, its commits named by `ids`.
+
+        The oracle is asked at every `check_every`-th step (a multiple of 7, or 1) and at the last one.
+        """
         self.seed = seed
         self.root = root
-        self.plan = histories.Plan(seed, **plan)
-        self.ids = histories.write(self.plan, root)
-        self.oracle = oracle.Oracle(root)
+        self.plan = plan
+        self.ids = ids
+        self.oracle = judged
         self.real_git = real_git
         self.check_every = check_every
         self.decisions: dict[str, dict[str, Any]] = {}
@@ -109,6 +123,12 @@ class Run:
         self.statuses: list[tuple[str, str | None, str | None]] = []
         self._n_events = 0
         self._repositories: list[Repository] = []
+
+    @classmethod
+    def generated(cls, seed: int, root: Path, *, real_git: bool = False, check_every: int = 1, **plan: Any) -> Run:
+        made = histories.Plan(seed, **plan)
+        ids = histories.write(made, root)
+        return cls(seed, root, made, ids, oracle.Oracle(root), real_git=real_git, check_every=check_every)
 
     def go(self, *, new_judge: Callable[[Any], Any] | None = None) -> list[Disagreement]:
         build = new_judge or (lambda history: Judge(history, Code()))
@@ -276,10 +296,13 @@ class Run:
             if anchor["kind"] == "symbol":
                 if ":" in tree[path]:
                     return None
-                text = _source(self.oracle.objects.blobs[tree[path]], anchor["symbol"])
+                text = source_of(self.oracle.objects.blobs[tree[path]], anchor["symbol"])
                 if text is None:
                     return None
-                one["text"] = text
+                one |= {
+                    "text": text,
+                    "seen": symbol_text(self.oracle.objects.blobs[tree[path]], "python", one["symbol"]),
+                }
             anchors.append(one)
         return self._confirmation(head, anchors)
 
@@ -287,7 +310,7 @@ class Run:
         tree = self.oracle.objects.tree(head)
         anchors = []
         for spec in specs:
-            anchor = {key: spec[key] for key in ("kind", "path", "symbol", "text") if key in spec}
+            anchor = {key: spec[key] for key in ("kind", "path", "symbol", "text", "seen") if key in spec}
             dirty = {path: histories.token(file) for path, file in spec["dirty"].items()}
             if spec["kind"] in ("file", "symbol"):
                 path = spec["path"]
@@ -337,15 +360,15 @@ def _model(conf: dict[str, Any]) -> Confirmation:
         Sighting(
             _anchor(one),
             tuple(SeenFile(path, fp, base) for path, (fp, base) in one["files"].items()),
-            pack_text(one["text"]) if "text" in one else None,
+            pack_text(one.get("seen", one["text"])) if "text" in one else None,
         )
         for one in conf["anchors"]
     )
     return Confirmation(conf["commit"], seen, pack_ancestors(conf["ancestors"]))
 
 
-def _source(data: bytes, name: str) -> bytes | None:
-    """The text of a definition, from its first letter on."""
+def source_of(data: bytes, name: str) -> bytes | None:
+    """The lines of a definition with its decorators, not indented."""
     try:
         body: Any = ast.parse(data)
     except SyntaxError:
@@ -355,5 +378,6 @@ def _source(data: bytes, name: str) -> bytes | None:
         if not found:
             return None
         body = found[0]
-    lines = data.splitlines(keepends=True)[body.lineno - 1 : body.end_lineno]
-    return b"".join(lines)[body.col_offset :]
+    first = min([body.lineno, *(one.lineno for one in body.decorator_list)])
+    lines = data.splitlines(keepends=True)[first - 1 : body.end_lineno]
+    return textwrap.dedent(b"".join(lines).decode()).encode()

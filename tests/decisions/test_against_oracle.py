@@ -8,6 +8,7 @@ shallow clone.
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from nm_lsp.decisions.ancestry import BEFORE, Ancestry
 from nm_lsp.decisions.changes import Change
 from nm_lsp.decisions.staleness import Judge
 from tests.decisions.holding import Code, Disagreement, Run
+from tests.decisions.real_history import real_run
 
 N_DEFAULT = 100
 N_ALL = 1200
@@ -34,7 +36,7 @@ def run(seeds: Sequence[int], folder: Path, **how: Any) -> tuple[list[Disagreeme
     seen: Counter[Any] = Counter()
     for seed in seeds:
         root = folder / str(seed)
-        history = Run(seed, root, **how)
+        history = Run.generated(seed, root, **how)
         found += history.go()
         seen.update(history.statuses)
         seen.update(history.oracle.seen)
@@ -63,10 +65,34 @@ def test_no_false_and_no_missed_stale_at_length(tmp_path: Path, part: int) -> No
 @pytest.mark.slow
 def test_a_long_history_looked_at_often_seldom_and_once(tmp_path: Path) -> None:
     plan = {"n_steps": 1900, "n_decisions": 20, "calm": 0.03, "alone": True}
-    history = Run(77, tmp_path / "long", real_git=True, check_every=350, **plan)
+    history = Run.generated(77, tmp_path / "long", real_git=True, check_every=350, **plan)
     assert len(history.plan.commits) > 2000
     assert history.go() == []
     assert len(history.decisions) > 15
+
+
+def own_history() -> tuple[Path, str]:
+    """This project's repository and its newest commit."""
+    root = Path(__file__).parents[2]
+    found = subprocess.run(["git", "rev-parse", "--is-shallow-repository", "HEAD"], cwd=root, capture_output=True)
+    answers = found.stdout.decode().split()
+    if found.returncode != 0 or answers[0] == "true" or not (root / ".git").is_dir():
+        pytest.skip("this is no whole clone of the project")
+    return root, answers[1]
+
+
+def test_the_history_of_this_project() -> None:
+    root, tip = own_history()
+    history = real_run(root, tip, seed=1, n_decisions=8, calm=0.2, check_every=35)
+    assert history.go() == []
+    assert {"stale", "active"} <= {status for status, _, _ in history.statuses}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_the_history_of_this_project_at_length(seed: int) -> None:
+    root, tip = own_history()
+    assert real_run(root, tip, seed=seed, n_decisions=40, calm=0.3, check_every=7).go() == []
 
 
 def test_the_histories_hold_what_the_rules_speak_of(tmp_path: Path) -> None:

@@ -11,25 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from decision_session import GOV, Repo, Session, private_env, session
+from case_bench import changed
+from decision_session import GOV, Repo, Session
 from lsp_harness import LspError
 
 Open = Callable[..., AbstractContextManager[Session]]
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return Repo(tmp_path / "repo")
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Open:
-    env = private_env(tmp_path / "home")
-    return lambda *roots, **more: session(*roots, env=env, **more)
-
-
-def changed(factor: int) -> str:
-    return GOV.replace("* 2", f"* {factor}")
 
 
 def test_d01_marks_go_with_their_reason(repo: Repo, start: Open) -> None:

@@ -17,15 +17,6 @@ from lsp_harness import FULL, REAL, ProcessClient
 Start = Callable[..., ProcessClient]
 
 
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
-    """A user without weights and without anything cached."""
-    return {
-        **{name: str(tmp_path / name) for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")},
-        "NEURALMIND_ONNX_MODEL_DIR": str(tmp_path / "none"),
-    }
-
-
 def until_ready(client: ProcessClient) -> Any:
     deadline = time.monotonic() + 60
     while not (status := client.request("neuralmind/status", {}))["ready"]:
@@ -34,9 +25,9 @@ def until_ready(client: ProcessClient) -> Any:
     return status
 
 
-def test_what_is_on_the_screen_is_found(root: Path, env: dict[str, str], process_client: Start) -> None:
+def test_what_is_on_the_screen_is_found(root: Path, process_client: Start) -> None:
     """The main job: open a folder, search it, change a buffer without saving, find the change under its own URI."""
-    client = process_client(REAL, env=env)
+    client = process_client(REAL)
     client.start(root, FULL)
     status = until_ready(client)
     assert (status["files"], status["folder"]) == (2, root.as_uri())
@@ -58,9 +49,9 @@ def test_what_is_on_the_screen_is_found(root: Path, env: dict[str, str], process
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("end", ["exit", "eof", "sigterm", "sigkill"])
-def test_l01_l07_no_child_is_left(root: Path, env: dict[str, str], process_client: Start, end: str) -> None:
+def test_l01_l07_no_child_is_left(root: Path, process_client: Start, end: str) -> None:
     """L01, L07: however the server ends, its children end with it within 5 s."""
-    client = process_client(REAL, env=env)
+    client = process_client(REAL)
     client.start(root)
     until_ready(client)
     server = psutil.Process(client.process.pid)
@@ -81,11 +72,11 @@ def test_l01_l07_no_child_is_left(root: Path, env: dict[str, str], process_clien
     assert client.errors == b""
 
 
-def test_l05_shutdown_amid_indexing_is_quick(root: Path, env: dict[str, str], process_client: Start) -> None:
+def test_l05_shutdown_amid_indexing_is_quick(root: Path, process_client: Start) -> None:
     """L05: while files are indexed, shutdown and exit do not wait for the build."""
     for number in range(400):
         (root / f"m{number}.py").write_text(f"def function_{number}(a):\n    return a + {number}\n" * 40)
-    client = process_client(REAL, env=env)
+    client = process_client(REAL)
     client.start(root)
     client.request("neuralmind/status", {})
     started = time.monotonic()
@@ -100,7 +91,7 @@ def test_l05_shutdown_amid_indexing_is_quick(root: Path, env: dict[str, str], pr
 
 
 def test_l09_broken_files_and_debug_logging_leave_the_output_clean(
-    root: Path, env: dict[str, str], process_client: Start, tmp_path: Path
+    root: Path, process_client: Start, tmp_path: Path
 ) -> None:
     """L09: fifty broken files, a git that prints banners, development mode and debug logging: only frames come out."""
     for number in range(50):
@@ -110,7 +101,6 @@ def test_l09_broken_files_and_debug_logging_leave_the_output_clean(
     shim.write_text("#!/bin/sh\necho banner; echo banner >&2\nexit 1\n")
     shim.chmod(0o755)
     loud = {
-        **env,
         "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONDEVMODE": "1",
         "PYTHONWARNINGS": "always",

@@ -71,7 +71,8 @@ def initialize_params(root: Path | None, capabilities: Any, options: Any, **more
 
 
 class ProcessClient:
-    """Every byte of the server's output is read as frames: whatever is not one ends up in `unframed`."""
+    """Every byte of the server's output is read as frames: whatever is not one ends up in `unframed`, a frame that the
+    end of the process cut short in `cut`."""
 
     def __init__(self, command: list[str] = FAKE, *, env: dict[str, str] | None = None, stderr: Any = None) -> None:
         self.process = subprocess.Popen(
@@ -85,6 +86,7 @@ class ProcessClient:
         self.answer: Answer = answer_nothing
         self.messages: list[dict[str, Any]] = []
         self.unframed = b""
+        self.cut = b""
         self.errors = b""
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
@@ -115,7 +117,11 @@ class ProcessClient:
             if match is None or stream.readline() != b"\r\n":
                 self.unframed += header + stream.read()
                 break
-            self._take(json.loads(stream.read(int(match[1])).decode("utf-8")))
+            body = stream.read(length := int(match[1]))
+            if len(body) < length:
+                self.cut = header + body
+                break
+            self._take(json.loads(body.decode("utf-8")))
         self._answers.put(None)
         with self._changed:
             self._changed.notify_all()

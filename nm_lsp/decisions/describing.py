@@ -13,7 +13,7 @@ from nm_lsp.decisions.comparing import Compared
 from nm_lsp.decisions.fold import DecisionRecord, Standing
 from nm_lsp.decisions.globs import base_folder, rest_pattern
 from nm_lsp.decisions.model import Anchor, AnchorKind, Content, DecisionId, Sighting
-from nm_lsp.decisions.steps import AnchorState, Doubt
+from nm_lsp.decisions.steps import AnchorState, Doubt, start
 from nm_lsp.decisions.verdicts import AnchorView, Away, Finding, Reason, Relation, Severity, Status, Verdict
 from nm_lsp.decisions.walking import States, Task
 
@@ -91,12 +91,11 @@ def stale(verdict: Verdict, compared: Compared) -> Verdict:
     )
 
 
-def unknown_everywhere(record: DecisionRecord, tasks: Sequence[Task], cause: str) -> Verdict:
-    """The verdict where git does not answer at all."""
-    task = tasks[-1]
-    pairs = zip(task.confirmation.seen, task.initial, strict=True)
-    views = tuple(_view(sighting, state) for sighting, state in pairs)
-    verdict = Verdict(record.id, Status.INVALIDATED, len(tasks) - 1, Relation.GONE, views)
+def unknown_everywhere(record: DecisionRecord, cause: str) -> Verdict:
+    """The verdict where git does not answer at all: nobody knows, and the anchors have the names they had last."""
+    newest = len(record.confirmations) - 1
+    views = tuple(_view(sighting, start(sighting)) for sighting in record.confirmations[newest].seen)
+    verdict = Verdict(record.id, Status.INVALIDATED, newest, Relation.GONE, views)
     if record.standing is Standing.INVALIDATED:
         return verdict
     return replace(verdict, status=Status.UNKNOWN, reason=Reason.GIT, cause=cause)

@@ -115,7 +115,7 @@ class Judge:
         try:
             outcomes = self._outcomes(head, memory.rewrites, judged.values())
         except GitUnavailable as error:
-            return self.unknown(memory, str(error))
+            return unknown_verdicts(memory, str(error))
         own = {i: v for i, v in settled.own.items() if i in self._known} if settled is not None else {}
         own |= {i: self._verdict(known, outcomes) for i, known in judged.items()}
         verdicts = with_dependencies(memory.records, own)
@@ -123,13 +123,6 @@ class Judge:
         if all(row.stands is not None and row.end is not None for row in outcomes.values()):
             self._settled = _Settled(asked, own, verdicts)
         return dict(verdicts)
-
-    def unknown(self, memory: Memory, cause: str) -> dict[DecisionId, Verdict]:
-        """The verdicts where not even HEAD can be read: unknown, but for what people invalidated and what follows."""
-        self._settled = None
-        self._take_in(memory)
-        own = {i: unknown_everywhere(known.record, known.tasks, cause) for i, known in self._known.items()}
-        return with_dependencies(memory.records, own)
 
     def classify(self, verdicts: Mapping[DecisionId, Verdict]) -> dict[DecisionId, Verdict]:
         """Those of `verdicts` that turn out to differ in comments or layout only, with that reason."""
@@ -323,6 +316,12 @@ class Judge:
                 return False
             self._same_files[key] = self._code.same_file(away.path, seen, now)
         return self._same_files[key]
+
+
+def unknown_verdicts(memory: Memory, cause: str) -> dict[DecisionId, Verdict]:
+    """The verdicts where not even HEAD can be read: unknown, but for what people invalidated and what follows."""
+    own = {identity: unknown_everywhere(record, cause) for identity, record in memory.records.items()}
+    return with_dependencies(memory.records, own)
 
 
 def judge_saved(

@@ -159,7 +159,7 @@ class Host:
             self._settings.git,
         )
         self._settings = settings
-        self._tree.configure(revival=settings.decisions.revival == "automatic")
+        self._tree.configure(git=settings.git.path, revival=settings.decisions.revival == "automatic")
         if reopen:
             self._send(CloseFolder(self.key))
             self.start()
@@ -233,8 +233,12 @@ class Host:
         return None
 
     def _say(self, code: str, message: str, hint: str | None) -> None:
+        """Keep a problem for `status`, and tell it once."""
         self._state.trouble(code, message, hint)
-        if code not in self._said:
+        self._tell(code, message, hint)
+
+    def _tell(self, code: str, message: str, hint: str | None) -> None:
+        if self._said.isdisjoint({code, code.partition(".")[0]}):
             self._said.add(code)
             self._listener(Notice("warning", message, str(self.folder), hint))
 
@@ -326,7 +330,9 @@ class Host:
         return self._tree.root
 
     def watch_decisions(self) -> None:
-        """Look again at the decisions where HEAD moved or somebody wrote; what fails is said once, never raised."""
+        """Look again at the decisions where HEAD moved or somebody wrote; what fails is said once, never raised.
+
+        What keeps git or the store from answering is listed by `Desk.problems` as long as it lasts."""
         if self._closed:
             return
         try:
@@ -336,10 +342,10 @@ class Host:
             return
         if look.git_problem is not None:
             message = f"Nobody knows whether decisions still hold: {look.git_problem.message}"
-            self._say("git", message, look.git_problem.hint)
+            self._tell("git", message, look.git_problem.hint)
         lost = self._tree.keeper.problem
         if lost is not None:
-            self._say("decision-store", lost.message, lost.hint)
+            self._tell("decision-store", lost.message, lost.hint)
 
     def _decisions_changed(self) -> None:
         self._listener(DecisionsChanged(str(self.folder)))

@@ -18,7 +18,7 @@ from nm_lsp.engine.requests import (
 )
 from nm_lsp.engine.settings import Settings
 from nm_lsp.engine.snapshot import Snapshot
-from nm_lsp.worker.messages import Building, Finished, Published, Role, Stage, ToParent
+from nm_lsp.worker.messages import UNLISTED, Building, Finished, Published, Role, Stage, ToParent
 
 MAX_SKIPPED = 200
 
@@ -80,6 +80,8 @@ class BuildState:
 
     def _build(self, message: Building) -> None:
         stage, done, total = message.stage, message.done, message.total
+        if stage is Stage.SCANNING:
+            self._problems.pop(UNLISTED, None)
         self._phase = _PHASES[stage]
         if message.ticket >= 0:
             # Symbols, keyword search and graph are complete before the first vector is made.

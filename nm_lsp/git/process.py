@@ -59,6 +59,7 @@ _NO_HOOKS: Final = ("-c", f"core.hooksPath={os.devnull}")
 _OWNER: Final = re.compile(
     r"(?:dubious ownership in repository at|unsafe repository \()\s*'?([^'\n]*?)'?(?: is owned|\n|$)"
 )
+_INSTALL: Final = "Install git, or set `git.path` to it; `git --version` in a terminal shows whether it works."
 _MISSING: Final = re.compile(
     r"bad object|missing (?:blob|tree|commit)|unable to read|not a valid object|could not fetch|promisor"
     r"|invalid object name|bad revision|unknown revision|not a tree object|needed a single revision",
@@ -135,8 +136,7 @@ class Git:
             if not self.folder.is_dir():
                 raise GitUnavailable(f"{self.folder} is not a folder that can be read.") from error
             raise GitUnavailable(
-                f"git cannot be started as {self.executable!r}: {error.strerror}.",
-                hint="Install git, or set `git.path` to it; `git --version` in a terminal shows whether it works.",
+                f"git cannot be started as {self.executable!r}: {error.strerror}.", hint=_INSTALL
             ) from error
         except OSError as error:
             raise GitUnavailable(f"git cannot be started: {error.strerror}.") from error
@@ -150,7 +150,13 @@ class Git:
                 "git refuses to read this repository because another user owns it (dubious ownership).",
                 hint=f"If you trust it, run: git config --global --add safe.directory {_quoted(Path(place))}",
             )
-        first = text.splitlines()[0] if text else f"exit status {status}"
+        if not text:
+            # git says what it refuses; a wrapper or a wrong program need not.
+            raise GitUnavailable(
+                f"{self.executable!r} failed without a word (exit status {status}); it may not be git.",
+                hint=_INSTALL,
+            )
+        first = text.splitlines()[0]
         if "not a git repository" in text:
             return NotARepository(f"{self.folder} is in no git repository.")
         kind = ObjectMissing if _MISSING.search(text) else GitUnavailable

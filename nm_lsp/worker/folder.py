@@ -51,11 +51,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a scan found: files to read (open and newest first), files that are gone, refusals."""
+    """What a scan found: files to read (open and newest first), files that are gone, refusals. `git_problem` is why the
+    folder was walked although git should have listed it."""
 
     to_read: tuple[Candidate, ...]
     gone: tuple[str, ...]
     refused: tuple[Refusal, ...]
+    git_problem: GitUnavailable | None
 
 
 class FolderIndex:
@@ -141,7 +143,7 @@ class FolderIndex:
     def scan(self, paths: Sequence[str] | None, preferred: Iterable[str]) -> Changes:
         """Compare the disk with the index, everywhere or at `paths` (files or folders) only."""
         refused: list[Refusal] = []
-        listing = self._listing(paths, refused)
+        listing, git_problem = self._listing(paths, refused)
         seen: set[str] = set()
         to_read: list[Candidate] = []
         options = self.options
@@ -157,19 +159,21 @@ class FolderIndex:
         gone += [path for path in self._skipped if path not in seen and path not in self._live and scope.covers(path)]
         first = set(preferred)
         to_read.sort(key=lambda item: (item.path not in first, -item.mtime_ns, item.path))
-        return Changes(tuple(to_read), tuple(gone), tuple(refused))
+        return Changes(tuple(to_read), tuple(gone), tuple(refused), git_problem)
 
-    def _listing(self, paths: Sequence[str] | None, refused: list[Refusal]) -> Iterable[str]:
+    def _listing(
+        self, paths: Sequence[str] | None, refused: list[Refusal]
+    ) -> tuple[Iterable[str], GitUnavailable | None]:
         if paths is not None and all(path in self._live for path in paths):
-            return paths
+            return paths, None
+        problem = None
         try:
             listed = folder_files(self.folder, paths, executable=self.options.git)
         except GitUnavailable as error:
-            refused.append(Refusal(".", f"git cannot list the files, so the folder is walked: {error.message}"))
-            listed = None
+            listed, problem = None, error
         if listed is not None:
-            return listed
-        return walk(self.folder, refused.append, MAX_ENTRIES)
+            return listed, None
+        return walk(self.folder, refused.append, MAX_ENTRIES), problem
 
     def _may_have_changed(self, item: Candidate) -> bool:
         place = self._live.get(item.path)

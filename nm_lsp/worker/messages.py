@@ -140,9 +140,14 @@ class Finished:
     error: str | None
 
 
+UNLISTED = "git.listing"
+"""Code of the trouble that git did not list the files; it lasts until the next scan."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something a person should know; `code` is stable and said once per folder."""
+    """Something a person should know; `code` is stable and said once per folder. One like `git.listing` is not said
+    where `git` was."""
 
     key: int
     code: str

@@ -23,6 +23,7 @@ from nm_lsp.worker.clusters import TopicsKeeper
 from nm_lsp.worker.folder import FolderIndex, Options
 from nm_lsp.worker.memory import release_memory, without_collection
 from nm_lsp.worker.messages import (
+    UNLISTED,
     Building,
     CancelBuild,
     Finished,
@@ -261,6 +262,9 @@ class FolderTask:
             index.start_anew(vectors=self._vectors.fresh)
         self._report(Stage.SCANNING, 0, 0, quiet=index.manifest.complete, force=True)
         changes = index.scan(paths, self._preferred)
+        if (problem := changes.git_problem) is not None:
+            text = f"git cannot list the files, so the folder is walked: {problem.message}"
+            self._trouble(UNLISTED, text, problem.hint)
         for refusal in changes.refused:
             if refusal.path == ".":
                 self._trouble("index-limit", f"Not everything is indexed: {refusal.reason}.", _LIMIT_HINT)

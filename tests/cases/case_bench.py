@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 import subprocess
 import time
@@ -42,6 +43,11 @@ class Bench:
     def repo(self, name: str = "repo", files: dict[str, str] | None = None) -> Repo:
         """R0, or a repository with one commit of other files."""
         return Repo(self.folder / name, files)
+
+    def linked(self, repo: Repo, name: str, branch: str) -> Repo:
+        """A linked work tree of `repo` on a new branch."""
+        repo.git("worktree", "add", "-q", "-b", branch, str(self.folder / name))
+        return repo.beside(self.folder / name)
 
     @contextlib.contextmanager
     def session(self, *roots: Path, env: dict[str, str] | None = None, **more: Any) -> Iterator[Session]:
@@ -151,6 +157,38 @@ def nudge(s: Session, uri: str, how: str = "save") -> None:
 def alive(s: Session, repo: Repo, within: float = 1.0) -> None:
     """The status is answered within a second, by the clock of an idle machine, and so is a hover."""
     started = time.monotonic()
-    s.client.request("neuralmind/status", {}, timeout=within * 10)
+    s.client.request("neuralmind/status", {"folder": repo.path.as_uri()}, timeout=within * 10)
     s.hover(repo.uri("other.py"))
     print(f"alive after {time.monotonic() - started:.3f} s, load {os.getloadavg()[0]:.1f}")
+
+
+def detail_of(s: Session, identity: str) -> dict[str, Any]:
+    """A decision as it stands after a rescan."""
+    s.scan()
+    found: dict[str, Any] = s.call("decisions.get", ids=[identity])["decisions"][0]
+    return found
+
+
+def status_of(s: Session, identity: str) -> str:
+    return str(detail_of(s, identity)["status"])
+
+
+def bytes_below(folder: Path) -> dict[str, bytes]:
+    """Everything that lies below a folder, to compare with later."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def program(path: Path, text: str) -> Path:
+    """A shell script, such as a git that is not quite git."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def real_git() -> str:
+    found = shutil.which("git")
+    assert found is not None
+    return found

@@ -267,53 +267,6 @@ def test_p09_actions_in_the_form_the_client_takes(repo: Repo, start: Open) -> No
         assert all(set(each) == {"title", "command", "arguments"} for each in commands)
 
 
-def test_g01_a_merge_is_the_reason(repo: Repo, start: Open) -> None:
-    with start(repo.path) as s:
-        identity = s.record("gov.py")
-        repo.git("checkout", "-q", "-b", "side")
-        repo.commit("on the side", {"gov.py": changed(3)})
-        repo.git("checkout", "-q", "main")
-        s.until(lambda: s.scan()["branch"] == "main")
-        repo.commit("on main", {"other.py": "x = 2\n"})
-        repo.git("merge", "-q", "--no-ff", "-m", "the merge", "side")
-        mark = s.until_stale(repo.uri("gov.py"), identity, 10)
-        assert "(the merge)" in mark["message"]
-
-
-def test_g03_whatever_moves_head(repo: Repo, start: Open) -> None:
-    """G03: a fast-forward, a reset, a plain update of the ref and a commit that runs no hook, each without a nudge."""
-    gov = repo.uri("gov.py")
-    other = Repo(repo.path.parent / "other", {})
-    other.git("remote", "add", "origin", str(repo.path))
-    other.git("fetch", "-q", "origin")
-    other.git("reset", "-q", "--hard", "origin/main")
-    with start(repo.path) as s:
-        identity = s.record("gov.py")
-
-        def restore() -> None:
-            s.execute(s.action(gov, "Restore"))
-            s.until_clean(gov)
-
-        other.commit("theirs", {"gov.py": changed(3)})
-        repo.git("pull", "-q", "--ff-only", str(other.path), "main")
-        s.until_stale(gov, identity, 10)
-        restore()
-        other.commit("theirs", {"gov.py": changed(4)})
-        repo.git("fetch", "-q", str(other.path), "main")
-        repo.git("reset", "-q", "--hard", "FETCH_HEAD")
-        s.until_stale(gov, identity, 10)
-        restore()
-        other.commit("theirs", {"gov.py": changed(5)})
-        repo.git("fetch", "-q", str(other.path), "main")
-        repo.git("update-ref", "refs/heads/main", "FETCH_HEAD")
-        s.until(lambda: ("decision-stale", identity) in s.marks(gov), 10)
-        repo.git("reset", "-q", "--hard")
-        restore()
-        repo.git("config", "core.hooksPath", os.devnull)
-        repo.commit("no hooks", {"gov.py": changed(6)})
-        s.until_stale(gov, identity, 10)
-
-
 def test_k05_both_ends_of_a_replacement(repo: Repo, start: Open) -> None:
     gov = repo.uri("gov.py")
     with start(repo.path) as s:

@@ -13,7 +13,7 @@ from nm_lsp.base.errors import GitUnavailable
 from nm_lsp.decisions.acts import confirmation, governed
 from nm_lsp.decisions.fold import DecisionRecord, Memory, Standing
 from nm_lsp.decisions.model import Anchor, AnchorKind, Decision, DecisionId, parse_anchor
-from nm_lsp.decisions.staleness import Judge
+from nm_lsp.decisions.staleness import Judge, unknown_verdicts
 from nm_lsp.decisions.verdicts import Reason, Relation, Status, Verdict
 from nm_lsp.git import Repository, discover
 from tests.decisions.holding import Code
@@ -81,7 +81,7 @@ class Desk:
         try:
             head = self.repository.head()
         except GitUnavailable as error:
-            return self.judge.unknown(self.memory, str(error))[ONE]
+            return unknown_verdicts(self.memory, str(error))[ONE]
         return self.judge.look(head.commit, self.memory)[ONE]
 
     def clone(self, target: Path, *how: str) -> Desk:

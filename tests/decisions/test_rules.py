@@ -15,7 +15,7 @@ from nm_lsp.decisions.changes import EMPTY_FILES, Change, pair_renames
 from nm_lsp.decisions.fold import DecisionRecord, FindingKey, Memory, Standing
 from nm_lsp.decisions.globs import anchor_governs
 from nm_lsp.decisions.model import Anchor, AnchorKind, Decision, DecisionId, SeenFile, parse_anchor
-from nm_lsp.decisions.staleness import Judge, judge_saved
+from nm_lsp.decisions.staleness import Judge, judge_saved, unknown_verdicts
 from nm_lsp.decisions.steps import DoubtKind
 from nm_lsp.decisions.verdicts import Reason, Relation, Severity, Status, Verdict, aged, orphaned
 
@@ -554,7 +554,7 @@ def test_a_restore_is_refused_with_what_to_do_instead(desk: Desk) -> None:
     c = desk.git.commit(b, x="1")
     with pytest.raises(Refused, match=r"gov\.py is gone.*Amend the decision to govern"):
         restorable(ONE, desk.look(c))
-    nothing_known = desk.judge.unknown(desk.memory, "git refuses")
+    nothing_known = unknown_verdicts(desk.memory, "git refuses")
     with pytest.raises(Refused, match=f"{ONE} is unknown: git refuses"):
         restorable(ONE, nothing_known[ONE])
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,9 @@ EDITOR = {
 
 
 class Repo:
-    """A git repository whose commits have fixed author and dates."""
+    """A git repository whose commits have fixed author and dates. One that is not `born` has no commit yet."""
 
-    def __init__(self, path: Path, files: dict[str, str] | None = None) -> None:
+    def __init__(self, path: Path, files: dict[str, str] | None = None, *, born: bool = True) -> None:
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         self._n_commits = 0
@@ -53,7 +54,14 @@ class Repo:
         self.git("config", "user.name", "Ada")
         self.git("config", "user.email", "ada@example.org")
         self.write(files if files is not None else {"gov.py": GOV, "other.py": "x = 1\n", "docs/a.md": "# A\n"})
-        self.commit("first")
+        if born:
+            self.commit("first")
+
+    def beside(self, path: Path) -> Repo:
+        """Another work tree of the same repository, which is there already."""
+        other = copy.copy(self)
+        other.path = path
+        return other
 
     def git(self, *arguments: str) -> str:
         date = f"2026-01-01T00:{self._n_commits // 60:02}:{self._n_commits % 60:02}Z"
@@ -63,13 +71,13 @@ class Repo:
         )
         return run.stdout.strip()
 
-    def write(self, files: dict[str, str | bytes]) -> None:
+    def write(self, files: Mapping[str, str | bytes]) -> None:
         for name, text in files.items():
             path = self.path / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    def commit(self, message: str, files: dict[str, str] | None = None) -> str:
+    def commit(self, message: str, files: Mapping[str, str | bytes] | None = None) -> str:
         self.write(files or {})
         self._n_commits += 1
         self.git("add", "-A")

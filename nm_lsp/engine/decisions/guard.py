@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nm_lsp.base.errors import GitUnavailable, StoreProblem
-from nm_lsp.decisions.fold import DecisionRecord, Memory, Standing
+from nm_lsp.decisions.describing import unknown_everywhere
+from nm_lsp.decisions.fold import DecisionRecord, Memory
 from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.staleness import Judge
-from nm_lsp.decisions.verdicts import AnchorView, Relation, Status, Verdict
+from nm_lsp.decisions.verdicts import AnchorView, Status, Verdict
 from nm_lsp.engine.decision_shapes import DecisionRow
 from nm_lsp.engine.decisions.governing import WIDE, Asked, Governing
 from nm_lsp.engine.decisions.home import STORE_FOLDER, home_of, root_by_hand
@@ -238,11 +239,7 @@ def _unknown(
         raise problem
     questions = {given: _question(path, root) for given, path in asked}
     records = read_store(store, lambda reader: _named_so(reader, questions.values()))
-    verdicts = {}
-    for identity, record in records.items():
-        status = Status.INVALIDATED if record.standing is Standing.INVALIDATED else Status.UNKNOWN
-        views = tuple(AnchorView(anchor, anchor, False, False) for anchor in record.decision.anchors)
-        verdicts[identity] = Verdict(identity, status, 0, Relation.GONE, views, cause=str(problem))
+    verdicts = {identity: unknown_everywhere(record, str(problem)) for identity, record in records.items()}
     yield from _shown(_Judged(records, verdicts), root, questions)
     if not verdicts:
         raise problem

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nm_lsp.base.errors import GitUnavailable, StoreProblem
-from nm_lsp.decisions.fold import DecisionRecord, Memory, Standing
+from nm_lsp.decisions.fold import DecisionRecord
 from nm_lsp.decisions.model import DecisionId
-from nm_lsp.decisions.staleness import Judge
-from nm_lsp.decisions.verdicts import Relation, Status, Verdict
+from nm_lsp.decisions.staleness import Judge, unknown_verdicts
+from nm_lsp.decisions.verdicts import Status, Verdict
 from nm_lsp.engine.decisions.code import Grammars
 from nm_lsp.engine.decisions.home import root_by_hand
 from nm_lsp.engine.decisions.keeper import Held, Keeper
@@ -126,14 +126,20 @@ class WorkTree:
         elif self._keeper is None:
             self._keeper = self._repositories.keeper(None, root_by_hand(self._folder) or self._folder, None)
 
-    def configure(self, *, revival: bool) -> None:
-        """Whether bytes that are back clear a doubt (`decisions.revival`); the next look judges by it."""
+    def configure(self, *, git: str, revival: bool) -> None:
+        """From the next look on: which git to run, whether bytes that are back clear a doubt (`decisions.revival`)."""
         with self._lock:
-            if revival == self._revival:
+            if (git, revival) == (self._executable, self._revival):
                 return
-            self._revival = revival
-            if self.git is not None and self.place is not None:
-                self._new_judge(self.git, self.place)
+            if git != self._executable and self.git is not None:
+                self.git.close()
+                self.git = GitRepository(self.git.place, executable=git)
+                self._rewrites = RewriteInbox(self.git.place, self.git)
+            self._executable, self._revival = git, revival
+            # Another git may find the repository that the former one did not.
+            self._discovered_at = None
+            if self.git is not None:
+                self._new_judge(self.git, self.git.place)
             self._look = None
 
     def _new_judge(self, git: GitRepository, place: Place) -> None:
@@ -172,15 +178,19 @@ class WorkTree:
         if self.git is None or self.place is None:
             problem = self._git_problem
             if problem is not None:
-                return Look(Head(None, None), held, _all_unknown(held.memory, problem), None, problem)
+                return self._unknown(held, None, problem)
             return Look(Head(None, None), held, judge_folder(self._folder, held.memory))
         try:
             head = self.git.head()
         except GitUnavailable as problem:
-            return Look(Head(None, None), held, _all_unknown(held.memory, problem), operation, problem)
+            return self._unknown(held, operation, problem)
         if _file_stamp(self.place.common_dir / "shallow") != self._shallow:
             self._new_judge(self.git, self.place)
         return self._judged(head, held, operation)
+
+    @staticmethod
+    def _unknown(held: Held, operation: str | None, problem: GitUnavailable) -> Look:
+        return Look(Head(None, None), held, unknown_verdicts(held.memory, str(problem)), operation, problem)
 
     def _judged(self, head: Head, held: Held, operation: str | None) -> Look:
         assert self._judge is not None
@@ -268,15 +278,6 @@ def _findings(record: DecisionRecord, verdict: Verdict, time_text: str) -> list[
         if move.commit is not None
     )
     return rows
-
-
-def _all_unknown(memory: Memory, problem: GitUnavailable) -> dict[DecisionId, Verdict]:
-    """Nobody knows: shown as such, never as ACTIVE. What people invalidated stays so."""
-    verdicts = {}
-    for identity, record in memory.records.items():
-        status = Status.INVALIDATED if record.standing is Standing.INVALIDATED else Status.UNKNOWN
-        verdicts[identity] = Verdict(identity, status, 0, Relation.GONE, (), cause=str(problem))
-    return verdicts
 
 
 def _file_stamp(path: Path) -> tuple[int, int] | None:

@@ -153,7 +153,8 @@ class RedactParams:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListParams:
     """`status`: active, stale, invalidated, unknown, or a view: aged, orphaned, at-risk; every status when left out.
-    `path`/`symbol`: those that govern it. `cursor` from the previous page."""
+    `path`/`symbol`: those that govern it, invalidated ones only if `status` asks for them. `cursor` from the previous
+    page."""
 
     status: str | None = None
     path: str | None = None

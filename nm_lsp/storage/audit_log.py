@@ -138,24 +138,34 @@ class AuditLog:
         """Check table, text copy, their agreement, anchors, and that events and view are what the chain says."""
         with self._database.reading() as connection:
             table = list(audit_rows.read(connection))
-            text = self.text.read()
-            n_waiting = self._not_yet_in_text(connection, table, text)
             extra = [*_unaudited(connection, len(table)), *_view_faults(connection)]
-        # Records that were never given to the text are waiting, not cut from it.
-        expected = table[: len(table) - n_waiting] if n_waiting else table
+            written = self._written(connection)
+        text: list[AuditRecord | Unreadable] = []
+        is_readable = True
+        try:
+            text = self.text.read()
+        except StoreProblem as problem:
+            is_readable = False
+            extra.append(Finding(Fault.UNREADABLE, "text", 0, problem.message))
+        n_waiting = _n_waiting(table, text, written)
+        # Records that were never given to the text are waiting, not cut from it; of a text that cannot be read nobody
+        # knows what it lacks.
+        n_expected = len(table) - n_waiting if is_readable else 0
+        expected = table[:n_expected]
         verdict = chain_check.verify(table, [*text, *table[len(expected) :]], anchors)
         verdict = Verdict((*verdict.findings, *extra), verdict.n_records, verdict.head, verdict.redacted)
         return AuditReport(verdict, self.dropped.count(), n_waiting)
 
-    def _not_yet_in_text(
-        self,
-        connection: sqlite3.Connection,
-        table: list[AuditRecord | Unreadable],
-        text: list[AuditRecord | Unreadable],
-    ) -> int:
-        in_text = max((line.sequence for line in text if isinstance(line, AuditRecord)), default=0)
-        end = max((row.sequence for row in table if isinstance(row, AuditRecord)), default=0)
-        return max(0, end - max(in_text, self._written(connection)))
+    def lost(self) -> tuple[int, int]:
+        """How many acts have no record, and how many records the text copy lacks; told without reading the chain."""
+        try:
+            tail = self.text.tail().record
+        except StoreProblem:
+            tail = None
+        in_text = tail.sequence if isinstance(tail, AuditRecord) else 0
+        with self._database.reading() as connection:
+            end, written = audit_rows.head(connection).sequence, self._written(connection)
+        return self.dropped.count(), max(0, end - max(in_text, written))
 
     def rotate(self, actor: str, face: str, now: float) -> Archived:
         """Close the current text file under an archive's name and go on in a new one.
@@ -196,6 +206,12 @@ class AuditLog:
                 row for row in audit_rows.read(connection) if isinstance(row, AuditRecord) and redacted_leaves(row)
             ]
             return self.text.replace_lines(redacted)
+
+
+def _n_waiting(table: list[AuditRecord | Unreadable], text: list[AuditRecord | Unreadable], written: int) -> int:
+    in_text = max((line.sequence for line in text if isinstance(line, AuditRecord)), default=0)
+    end = max((row.sequence for row in table if isinstance(row, AuditRecord)), default=0)
+    return max(0, end - max(in_text, written))
 
 
 def _unaudited(connection: sqlite3.Connection, n_records: int) -> list[Finding]:

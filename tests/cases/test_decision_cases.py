@@ -267,22 +267,6 @@ def test_p09_actions_in_the_form_the_client_takes(repo: Repo, start: Open) -> No
         assert all(set(each) == {"title", "command", "arguments"} for each in commands)
 
 
-def test_k05_both_ends_of_a_replacement(repo: Repo, start: Open) -> None:
-    gov = repo.uri("gov.py")
-    with start(repo.path) as s:
-        first, second, third = (s.record("gov.py", title=f"Decision {word}") for word in ("one", "two", "three"))
-        s.call("decisions.supersede", id=first, by=second, reason="better")
-        s.call("decisions.invalidate", id=second, reason="best", supersededBy=third)
-        with pytest.raises(LspError):
-            s.call("decisions.supersede", id=third, by=first, reason="a cycle")
-        s.open(gov, GOV)
-        text = s.hover_text(gov)
-        assert f"Superseded by `{second}` “Decision two” (INVALIDATED); what holds now is `{third}`" in text
-        assert text.index("Decision three") < text.index("**Decision one**")
-        lens = s.client.request("textDocument/codeLens", {"textDocument": {"uri": gov}})
-        assert [each["command"]["title"] for each in lens] == ["1 decision"]
-
-
 def test_i17_a_folder_below_the_root(tmp_path: Path, start: Open) -> None:
     repo = Repo(tmp_path / "repo", {"gov.py": GOV, "pkg/gov.py": GOV})
     gov = repo.uri("pkg/gov.py")

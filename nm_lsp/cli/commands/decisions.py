@@ -46,7 +46,10 @@ def decisions() -> None:
 @app.command("list")
 def list_(
     path: Annotated[
-        str | None, typer.Argument(metavar="[PATH]", help="Only those that govern this file, or path::symbol.")
+        str | None,
+        typer.Argument(
+            metavar="[PATH]", help="Only those that govern this file, or path::symbol, and are not invalidated."
+        ),
     ] = None,
     status: Annotated[
         str | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nm_lsp.audit.text import format_anchor, format_line, parse_anchor
-from nm_lsp.base.errors import NotFound
+from nm_lsp.base.errors import NotFound, StoreProblem
 from nm_lsp.engine.decision_requests import (
     AuditAnchorResult,
     AuditExportParams,
@@ -37,10 +37,7 @@ def verify(keeper: Keeper, params: VerifyParams) -> VerifyResult:
     is_cut = is_hash and kept != _NO_CHAIN and all(record.hash != kept for record in store.audit.records())
     if is_cut:
         problems.append(f"no record has the hash {kept}: the chain was cut or rewritten")
-    if report.n_dropped:
-        problems.append(f"{report.n_dropped} records could not be written and are missing from the chain")
-    if report.n_waiting:
-        problems.append(f"{report.n_waiting} records are not in audit.jsonl yet")
+    problems += _loss_in_words(report.n_dropped, report.n_waiting)
     return VerifyResult(
         valid=report.sound and not is_cut,
         records=verdict.n_records,
@@ -50,6 +47,25 @@ def verify(keeper: Keeper, params: VerifyParams) -> VerifyResult:
         redacted=len(verdict.redacted),
         problems=tuple(problems),
     )
+
+
+def losses(keeper: Keeper) -> tuple[str, ...]:
+    """What the audit lacks because it could not be written, in words; nothing where the store cannot be read."""
+    try:
+        store = keeper.store()
+        return _loss_in_words(*store.audit.lost()) if store is not None else ()
+    except StoreProblem:
+        # The keeper names that problem itself.
+        return ()
+
+
+def _loss_in_words(n_dropped: int, n_waiting: int) -> tuple[str, ...]:
+    found = []
+    if n_dropped:
+        found.append(f"{n_dropped} audit records could not be written and are missing from the chain")
+    if n_waiting:
+        found.append(f"{n_waiting} audit records are not in audit.jsonl yet")
+    return tuple(found)
 
 
 def anchor(keeper: Keeper) -> AuditAnchorResult:

@@ -11,7 +11,7 @@ from nm_lsp.decisions.events import Event, EventKind
 from nm_lsp.decisions.fold import fold_all
 from nm_lsp.decisions.model import AnchorKind, DecisionId, Sighting, unpack_text
 from nm_lsp.decisions.validation import escaped
-from nm_lsp.decisions.verdicts import AnchorView, Verdict, aged, orphaned
+from nm_lsp.decisions.verdicts import AnchorView, Status, Verdict, aged, orphaned
 from nm_lsp.engine.decision_requests import (
     AsOfParams,
     AsOfResult,
@@ -30,6 +30,7 @@ from nm_lsp.engine.decision_requests import (
     ListResult,
     TimelineParams,
 )
+from nm_lsp.engine.decisions import auditing
 from nm_lsp.engine.decisions.acts import find
 from nm_lsp.engine.decisions.anchoring import Prefix, repository_path
 from nm_lsp.engine.decisions.code import Grammars
@@ -94,6 +95,8 @@ def list_decisions(tree: WorkTree, look: Look, prefix: Prefix, params: ListParam
             if params.symbol is None or one.view.now.symbol in {None, params.symbol}
         }
         chosen = [i for i in chosen if i in placed]
+        if params.status is None:
+            chosen = [i for i in chosen if look.verdicts[i].status is not Status.INVALIDATED]
     elif params.symbol is not None:
         raise InvalidInput("path", "is missing; a symbol is looked for in a file.")
     if params.reason is not None:
@@ -318,14 +321,14 @@ def audit(tree: WorkTree, look: Look, prefix: Prefix, params: AuditParams, risks
 
 
 def problems(tree: WorkTree, look: Look) -> tuple[str, ...]:
-    """What is wrong with the store or with git, in words."""
+    """What is wrong with the store, its audit or git, in words."""
     found = []
     keeper = tree.keeper
     if keeper.problem is not None:
         found.append(str(keeper.problem))
     if look.git_problem is not None:
         found.append(str(look.git_problem))
-    return tuple(found)
+    return (*found, *auditing.losses(keeper))
 
 
 def counts(look: Look) -> dict[str, int]:

@@ -29,7 +29,15 @@ def main() -> None:
     channel = Channel(reader, writer)
     inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(channel, inbox), name="nm-inbox", daemon=True).start()
-    Child(inbox, channel.send).run()
+
+    def send(message: object) -> None:
+        try:
+            channel.send(message)
+        except OSError:
+            # Nobody reads any more: the parent was killed, and its end of our input follows.
+            os._exit(0)
+
+    Child(inbox, send).run()
 
 
 def _listen(channel: Channel, inbox: queue.SimpleQueue[object]) -> None:

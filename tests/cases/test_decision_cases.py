@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from case_bench import changed
+from case_bench import Bench, changed
 from decision_session import GOV, Repo, Session
 from lsp_harness import LspError
 
@@ -20,7 +20,10 @@ Open = Callable[..., AbstractContextManager[Session]]
 
 def test_d01_marks_go_with_their_reason(repo: Repo, start: Open) -> None:
     """D01: closing keeps the mark (policy: closed files show it), deleting, renaming, `git rm` and a restore elsewhere
-    take it back from the old place."""
+    take it back from the old place.
+
+    Fails if `server.features.diagnostics.Feed._send` publishes nothing for files that have left the plan.
+    """
     gov, moved = repo.uri("gov.py"), repo.uri("moved.py")
     with start(repo.path) as s:
         identity = s.record("gov.py")
@@ -59,6 +62,10 @@ def test_d01_marks_go_with_their_reason(repo: Repo, start: Open) -> None:
 
 
 def test_d03_a_restarted_server_shows_the_same_once(repo: Repo, start: Open) -> None:
+    """D03: killed and started anew, the server shows the same marks, each once, before anything is indexed.
+
+    Fails if `server.features.diagnostics.Feed._send` sends what was sent before.
+    """
     gov = repo.uri("gov.py")
     names = ("gov.py", "other.py", "docs/a.md")
     with start(repo.path, settings={"index": {"enabled": True}}) as s:
@@ -67,8 +74,6 @@ def test_d03_a_restarted_server_shows_the_same_once(repo: Repo, start: Open) -> 
         s.scan()
         before = s.until_stale(gov, identity)
         s.client.kill()
-        s.client.stop = lambda: 0  # type: ignore[method-assign] # it was killed
-        s.client.errors = b""
     with start(repo.path, settings={"index": {"enabled": True}}) as s:
         for name in names:
             s.open(repo.uri(name), (repo.path / name).read_text())
@@ -82,6 +87,11 @@ def test_d03_a_restarted_server_shows_the_same_once(repo: Repo, start: Open) -> 
 
 
 def test_d04_an_outdated_action_is_refused(repo: Repo, start: Open) -> None:
+    """D04: an action that was offered before another commit, or before another server's act, is refused; done twice it
+    does nothing the second time; a newer text on the screen is no hindrance; no action edits a text.
+
+    Fails if `engine.decisions.acts.restore` does not compare `head`.
+    """
     gov = repo.uri("gov.py")
     with start(repo.path) as s:
         identity = s.record("gov.py")
@@ -126,10 +136,33 @@ HOSTILE = {
 }
 
 
-def test_d05_text_of_others_is_data(repo: Repo, start: Open) -> None:
+IMPORTED = (
+    f"# 1. {HOSTILE['title']}\n\n## Status\n\nAccepted\n\n## Decision\n\ngov.py it is.\n{HOSTILE['rationale']}\n"
+    + "<b>more</b> [a](command:b)\n" * 5_000
+)
+"""A record as a cloned repository may hold it."""
+
+
+@pytest.mark.parametrize("origin", ["recorded", "imported"])
+def test_d05_text_of_others_is_data(repo: Repo, start: Open, origin: str) -> None:
+    """D05: links of any scheme, images, HTML and a megabyte of text, recorded here or brought by a clone: escaped and
+    cut, plain for clients that show no Markdown; our extension trusts none of it.
+
+    Fails if `server.features.markup._ALWAYS` lets brackets through.
+    """
     gov = repo.uri("gov.py")
+    factory = Path(__file__).parents[2] / "editors/vscode/src/clientFactory.ts"
+    assert "markdown: { isTrusted: false, supportHtml: false }" in factory.read_text()
     with start(repo.path) as s:
-        s.record("gov.py", **HOSTILE)
+        if origin == "recorded":
+            s.record("gov.py", **HOSTILE)
+        else:
+            repo.commit("records", {"docs/adr/0001-evil.md": IMPORTED, "docs/adr/0002-huge.md": IMPORTED * 10})
+            result = s.call("decisions.import", source="docs/adr")
+            assert len(result["imported"]) == 1
+            assert "0002-huge.md: has 1," in str(result["problems"])
+            s.scan()
+            s.until(lambda: s.hover(gov))
         s.open(gov, GOV)
         contents = s.hover(gov)["contents"]
         assert contents["kind"] == "markdown"
@@ -149,6 +182,11 @@ def test_d05_text_of_others_is_data(repo: Repo, start: Open) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "x"])
 def test_d06_odd_titles_and_short_files(repo: Repo, start: Open, text: str) -> None:
+    """D06: titles with control characters, of many characters or of none are refused by name; every message is one line
+    and every range lies inside a file that has become shorter than what was recorded.
+
+    Fails if `decisions.validation.checked_line` takes characters that cannot be shown.
+    """
     gov = repo.uri("gov.py")
     with start(repo.path) as s:
         for title in ("a\nb", "a\0b", "a\u202eb", "x" * 10_000, "   ", ""):
@@ -167,31 +205,44 @@ def test_d06_odd_titles_and_short_files(repo: Repo, start: Open, text: str) -> N
         assert [len(each["title"].splitlines()) for each in s.actions(gov)].count(1) == len(s.actions(gov))
 
 
-def test_d07_a_formatter_is_no_shower_of_popups(tmp_path: Path, start: Open) -> None:
-    """D07, G13: one commit formats every governed file: marks where they belong, one message, one restore."""
-    files = {f"m{number:02}.py": f"def f_{number}(a):\n    return a + {number}\n" for number in range(20)}
+@pytest.mark.parametrize(
+    ("n_decisions", "n_files", "cap"), [(30, 20, 15), pytest.param(300, 200, 150, marks=pytest.mark.slow)]
+)
+def test_d07_a_formatter_is_no_shower_of_popups(bench: Bench, n_decisions: int, n_files: int, cap: int) -> None:
+    """D07, G13: one commit formats every governed file: marks where they belong, one message, one restore.
+
+    Fails if `server.features.planning.plan` has no cap.
+    """
+    files = {f"m{number:03}.py": f"def f_{number}(a):\n    return a + {number}\n" for number in range(n_files)}
     formatted = {name: text.replace("\n", "\n\n", 1) for name, text in files.items()}
-    repo = Repo(tmp_path / "repo", files)
-    opened = ["m05.py", "m16.py", "m19.py"]
-    with start(repo.path, settings={"decisions": {"maxFiles": 15}}) as s:
-        for number in range(30):
-            s.record(f"m{number % 20:02}.py", title=f"Decision {number}")
+    repo = bench.repo(files=files)
+    opened = ["m005.py", "m016.py", "m019.py"]
+    with bench.session(repo.path, settings={"decisions": {"maxFiles": cap}}) as s:
+        for number in range(n_decisions):
+            s.record(f"m{number % n_files:03}.py", title=f"Decision {number}")
         for name in opened:
             s.open(repo.uri(name), formatted[name])
         repo.commit("format", formatted)
+        started = time.monotonic()
         s.scan()
-        s.until(lambda: len([1 for shown in s.shown.values() if shown and shown[0]["severity"] == 3]) == 15)
+        s.until(lambda: len([1 for shown in s.shown.values() if shown and shown[0]["severity"] == 3]) == cap, 30)
+        print(f"{cap} files shown after {time.monotonic() - started:.2f} s, load {os.getloadavg()[0]:.1f}")
         assert all(s.shown[repo.uri(name)] for name in opened)
         s.until(lambda: len(s.messages()) == 2)
-        assert sorted(text[:13] for text in s.messages()) == ["30 decisions ", "Decisions on "]
-        assert "In 30 of them only comments or layout changed" in "".join(s.messages())
-        everything = s.action(repo.uri("m05.py"), "Restore all 30")
-        assert len(s.execute(everything)["decisions"]) == 30
-        s.until(lambda: not any(s.shown.values()))
+        assert sorted(text[:13] for text in s.messages()) == [f"{n_decisions} decisions "[:13], "Decisions on "]
+        assert f"In {n_decisions} of them only comments or layout changed" in "".join(s.messages())
+        everything = s.action(repo.uri("m005.py"), f"Restore all {n_decisions}")
+        assert len(s.execute(everything)["decisions"]) == n_decisions
+        s.until(lambda: not any(s.shown.values()), 30)
         assert len(s.messages()) == 2
 
 
 def test_d08_loudness_is_live_and_a_restore_lasts(repo: Repo, start: Open) -> None:
+    """D08: severities change while the server runs; what is not committed is never STALE; a restore clears the mark,
+    and it stays clear after a rescan and a restart.
+
+    Fails if `server.features.planning._loudness` does not look at the settings.
+    """
     gov = repo.uri("gov.py")
 
     def configure(s: Session, **decisions: Any) -> None:

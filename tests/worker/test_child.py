@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
-from child_process import Child
+from child_process import PATIENCE_S, Child
 
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.storage.index_store import IndexStore, Manifest
+from nm_lsp.worker.channel import Channel
 from nm_lsp.worker.marks import ParseMark, fatal_files
 from nm_lsp.worker.messages import (
     Analyse,
@@ -280,3 +283,17 @@ def test_a_child_that_dies_at_every_start_is_given_up(
     assert worker.given_up is not None
     assert "ended" in worker.given_up
     assert not worker.client.send(CancelBuild(1))
+
+
+def test_a_child_whose_parent_is_gone_ends_in_silence(opening: Opening, root: Path) -> None:
+    """Its answers have no reader any more, while its input is still open somewhere."""
+    command = [sys.executable, "-m", "nm_lsp.worker"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        Channel(process.stderr, process.stdin).send(opening(root))
+        assert process.wait(PATIENCE_S) == 0
+        assert process.stderr.read() == b""

@@ -82,7 +82,12 @@ def test_d03_a_restarted_server_shows_the_same_once(repo: Repo, start: Open) -> 
         print(f"shown {time.monotonic() - started:.2f} s after the restart, load {os.getloadavg()[0]:.1f}")
         assert after == before
         assert after["range"]["start"] == {"line": 5, "character": 4}
-        s.scan()
+        # Whatever is looked at again is not sent again.
+        s.close(repo.uri("other.py"))
+        s.open(repo.uri("other.py"), "x = 1\n")
+        for _ in range(3):
+            s.scan()
+            s.hover(gov)
         assert [len(each["diagnostics"]) for each in s.publications(gov)] == [1]
 
 

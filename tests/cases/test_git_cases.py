@@ -239,7 +239,7 @@ def _message(s: Session, uri: str) -> str:
 def test_g09_modes_and_attributes_are_no_change(bench: Bench, repo: Repo) -> None:
     """G09: the right to execute and attributes change no content, blanks do (and are called layout).
 
-    Fails if `git.parse.content` makes the mode a part of the content.
+    Fails if `decisions.staleness.Judge.classify` finds nothing, and if `git.parse.content` tells modes apart.
     """
     with bench.session(repo.path) as s:
         identity = s.record("gov.py")
@@ -533,6 +533,7 @@ def test_g23_without_git(bench: Bench, repo: Repo, how: str) -> None:
         repo.commit("change", {"gov.py": changed(3)})
         s.scan()
         s.until_stale(gov, identity)
+        s.until(lambda: [each["code"] for each in s.call("status")["problems"]] == ["model"], 30)
         assert len(s.messages()) == 1
 
 
@@ -688,6 +689,7 @@ def test_g31_our_git_wakes_nobody(bench: Bench, repo: Repo, idle_s: float) -> No
     shim = program(bench.folder / "bin/git", f'echo "$@" >>{calls}\nexec {real_git()} "$@"')
     repo.git("config", "core.fsmonitor", str(monitor))
     repo.git("update-index", "--fsmonitor")
+    n_asked = len(asked.read_text().splitlines())
     settings = {"git": {"path": str(shim)}, "index": {"enabled": True}}
     with bench.session(repo.path, settings=settings) as s:
         s.until(lambda: s.client.request("neuralmind/status", {})["ready"], 60)
@@ -695,12 +697,12 @@ def test_g31_our_git_wakes_nobody(bench: Bench, repo: Repo, idle_s: float) -> No
         s.open(repo.uri("gov.py"), GOV)
         # What the work of getting ready started has ended when nothing new comes for a while.
         s.until(lambda: time.time() - calls.stat().st_mtime > 2, 30)
-        n_asked = len(asked.read_text().splitlines())
         n_before = len(calls.read_text().splitlines())
         (repo.path / ".git/cookie").touch()
         time.sleep(idle_s)
         new = calls.read_text().splitlines()[n_before:]
         assert len(new) <= 5 + idle_s / 10, new
         nudge(s, repo.uri("gov.py"), "scan")
+        s.call("decisions.list", status="at-risk")
         assert len(asked.read_text().splitlines()) == n_asked
     repo.git("config", "--unset", "core.fsmonitor")

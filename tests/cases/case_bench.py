@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 from decision_session import GOV, Repo, Session, private_env
 from lsp_harness import REAL, ProcessClient
 
@@ -136,6 +137,11 @@ def integrity(path: Path) -> str:
 
 
 # -- vocabulary --------------------------------------------------------------------------------------------------------
+
+
+def also(*values: Any) -> Any:
+    """The values of a parameter that are tried by `pytest -m slow` alone: a case in full, or another way to the same."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 def changed(factor: int) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from case_bench import Bench, changed
+from case_bench import Bench, also, changed
 from decision_session import GOV, Repo, Session
 from lsp_harness import LspError
 
@@ -210,9 +210,7 @@ def test_d06_odd_titles_and_short_files(repo: Repo, start: Open, text: str) -> N
         assert [len(each["title"].splitlines()) for each in s.actions(gov)].count(1) == len(s.actions(gov))
 
 
-@pytest.mark.parametrize(
-    ("n_decisions", "n_files", "cap"), [(30, 20, 15), pytest.param(300, 200, 150, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("n_decisions", "n_files", "cap"), [(30, 20, 15), also(300, 200, 150)])
 def test_d07_a_formatter_is_no_shower_of_popups(bench: Bench, n_decisions: int, n_files: int, cap: int) -> None:
     """D07, G13: one commit formats every governed file: marks where they belong, one message, one restore.
 

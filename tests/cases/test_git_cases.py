@@ -21,6 +21,7 @@ from case_bench import (
     WITHIN,
     Bench,
     alive,
+    also,
     bytes_below,
     changed,
     detail_of,
@@ -87,7 +88,7 @@ def test_g03_whatever_moves_head(bench: Bench, repo: Repo) -> None:
         s.until_stale(gov, identity, 10)
 
 
-@pytest.mark.parametrize(("n_commits", "n_rebases"), [(20, 2), pytest.param(200, 20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("n_commits", "n_rebases"), [(20, 2), also(200, 20)])
 def test_g05_the_users_own_git_is_never_in_the_way(bench: Bench, repo: Repo, n_commits: int, n_rebases: int) -> None:
     """G05: commits, rebases and stashes in two work trees while both are looked at all the time: none fails, and
     nothing is written to `.git`, not even an index that could be refreshed.
@@ -280,7 +281,7 @@ def test_g10_a_rename_takes_its_decisions_along(bench: Bench, repo: Repo) -> Non
         assert s.hover(gov) is None
 
 
-@pytest.mark.parametrize("how", ["autocrlf", "attributes"])
+@pytest.mark.parametrize("how", ["autocrlf", also("attributes")])
 def test_g12_filters_of_git_are_its_own_business(bench: Bench, how: str) -> None:
     """G12: with line ends converted on the way to disk a clean file is clean, at the recording, later and after a
     restart, for a file and for a symbol.
@@ -365,7 +366,7 @@ def test_g16_every_work_tree_by_its_own_head(bench: Bench, repo: Repo) -> None:
         assert set(s.shown) == {gov}
 
 
-@pytest.mark.parametrize("spelling", ["absolute", "relative"])
+@pytest.mark.parametrize("spelling", ["relative", also("absolute")])
 def test_g18_an_inherited_repository_is_not_ours(bench: Bench, repo: Repo, spelling: str) -> None:
     """G18: a server that Neovim started as editor of a commit in another repository has that one's `GIT_DIR` and
     `GIT_INDEX_FILE`: all answers are about the opened folder, and not a byte of the other one changes.
@@ -417,7 +418,7 @@ def test_g19_a_commit_editor_leaves_git_alone(bench: Bench, repo: Repo) -> None:
     todo.parent.rmdir()
 
 
-@pytest.mark.parametrize("how", ["assumed", "chown"])
+@pytest.mark.parametrize("how", ["assumed", also("chown")])
 def test_g20_a_repository_that_git_refuses_is_unknown(bench: Bench, repo: Repo, how: str) -> None:
     """G20: another owner: the status is unknown and never ACTIVE, one message has the cause and the command to run, and
     nobody's configuration is written.
@@ -460,7 +461,7 @@ def _give(folder: Path, uid: int) -> None:
         os.chown(path, uid, -1, follow_symlinks=False)
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("form", ["NFD", also("NFC")])
 def test_g21_names_in_every_script(bench: Bench, form: str) -> None:
     """G21: letters outside ASCII, a blank, either normal form, git as it comes and the plainest locale.
 
@@ -500,7 +501,7 @@ def test_g23_an_old_git_is_enough(bench: Bench, repo: Repo) -> None:
         assert s.messages() == []
 
 
-@pytest.mark.parametrize("how", [pytest.param("nowhere", marks=pytest.mark.slow), "broken"])
+@pytest.mark.parametrize("how", ["broken", also("nowhere")])
 def test_g23_without_git(bench: Bench, repo: Repo, how: str) -> None:
     """G23: no git on PATH, or one that fails without a word: search and hover work, decisions are unknown, one message
     names the setting; when git is there, or the setting names it, all is well without a restart.
@@ -622,9 +623,7 @@ def test_g29_a_file_outside_the_cone_is_not_gone(bench: Bench, repo: Repo) -> No
         assert s.publications(repo.uri("gov.py")) == []
 
 
-@pytest.mark.parametrize(
-    ("flood_s", "share"), [(1.0, 0.3), pytest.param(30.0, 0.05, marks=pytest.mark.slow)], ids=["short", "whole"]
-)
+@pytest.mark.parametrize(("flood_s", "share"), [(1.0, 0.3), also(30.0, 0.05)], ids=["short", "whole"])
 def test_g30_packed_refs_and_a_busy_git_folder(bench: Bench, repo: Repo, flood_s: float, share: float) -> None:
     """G30: with all refs packed a commit is noticed by itself; files of `.git` that change sixty times a second cost
     next to nothing and slow no hover.
@@ -677,7 +676,7 @@ def test_g30_reftable(bench: Bench, tmp_path: Path) -> None:
         s.until_stale(repo.uri("gov.py"), identity, 10)
 
 
-@pytest.mark.parametrize("idle_s", [2.0, pytest.param(60.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("idle_s", [2.0, also(60.0)])
 def test_g31_our_git_wakes_nobody(bench: Bench, repo: Repo, idle_s: float) -> None:
     """G31: with a file system monitor that writes into `.git` whenever git asks it, an idle server starts git a few
     times at most, and never the monitor.

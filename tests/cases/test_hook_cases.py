@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from case_bench import Bench, bytes_below, changed, program, status_of
+from case_bench import Bench, also, bytes_below, changed, program, status_of
 from decision_session import GOV, Repo
 from lsp_harness import LspError
 
@@ -22,9 +22,7 @@ from nm_lsp.engine import hooks
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks are shell scripts")
 
 
-@pytest.mark.parametrize(
-    ("n_decisions", "n_commits"), [(50, 12), pytest.param(2_000, 100, marks=pytest.mark.slow)], ids=["short", "whole"]
-)
+@pytest.mark.parametrize(("n_decisions", "n_commits"), [(50, 12), also(2_000, 100)], ids=["short", "whole"])
 def test_g04_a_rebase_is_not_slowed(bench: Bench, n_decisions: int, n_commits: int) -> None:
     """G04: hooks cost a rebase under 50 ms a commit (of processor time, so that a busy machine decides nothing), a
     caller that waits for the hook waits for nothing, and the verdicts are those of a fresh look.
@@ -105,7 +103,7 @@ def test_g06_an_amend_is_looked_at_once(bench: Bench, repo: Repo) -> None:
         assert s.messages() == []
 
 
-@pytest.mark.parametrize("where", ["work tree", "submodule", "husky", "husky absolute"])
+@pytest.mark.parametrize("where", ["work tree", "submodule", "husky", also("husky absolute")])
 def test_g15_hooks_go_where_git_looks(bench: Bench, repo: Repo, where: str) -> None:
     """G15: installed from a linked work tree, in a submodule and beside husky: git runs them, `status` says so, a
     commit marks the document of that work tree, and removal gives back every byte.

@@ -140,7 +140,7 @@ def integrity(path: Path) -> str:
 
 
 def also(*values: Any) -> Any:
-    """The values of a parameter that are tried by `pytest -m slow` alone: a case in full, or another way to the same."""
+    """Values of a parameter for `pytest -m slow` alone: the case in full, or another way to the same."""
     return pytest.param(*values, marks=pytest.mark.slow)
 
 

@@ -100,7 +100,8 @@ class BuildState:
         self._phase = Phase.IDLE
         self._failure = error
         if error is None:
-            self._problems.pop("index-build", None)
+            for code in ("index-build", "index-folder"):
+                self._problems.pop(code, None)
         self._end("the index was not completed" if error else "the index is up to date", error)
 
     def give_up(self, reason: str) -> None:

@@ -98,11 +98,7 @@ class FolderTask:
         self._reported = 0.0
         self._failed: str | None = None
         self.is_waiting = False
-        try:
-            self._store.prepare()
-            self._lock = self._store.writer_lock()
-        except StoreProblem as problem:
-            self._give_up(problem.message)
+        self._prepare()
 
     # -- the loop's side --------------------------------------------------------------------------------------------
 
@@ -140,11 +136,13 @@ class FolderTask:
         match order:
             case Rescan(_, ticket, paths):
                 self._ticket = max(self._ticket, ticket)
+                self._try_again()
                 self._note(paths)
                 if self._writes is False or self._failed is not None:
                     self._send(Finished(self._opened.key, ticket, self._failed))
             case Rebuild(_, ticket, vectors):
                 self._ticket = max(self._ticket, ticket)
+                self._try_again()
                 self._stop()
                 self._rebuild, self._vectors.fresh = True, vectors
                 self._note(None)
@@ -245,6 +243,19 @@ class FolderTask:
         self._index = FolderIndex(self._folder, self._store, options)
         self._watch = watch_folder(self._folder, lambda paths: self._post(FilesChanged(opened.key, paths)))
         self._publish(self._index)
+
+    def _prepare(self) -> None:
+        try:
+            self._store.prepare()
+            self._lock = self._store.writer_lock()
+        except StoreProblem as problem:
+            self._give_up(problem.message)
+
+    def _try_again(self) -> None:
+        """The index's folder may have become usable since it was given up."""
+        if self._failed is not None:
+            self._failed, self._everywhere = None, True
+            self._prepare()
 
     def _give_up(self, reason: str) -> None:
         self._failed = reason

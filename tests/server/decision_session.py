@@ -99,8 +99,9 @@ class Session:
         options: Any = None,
         settings: Any = None,
         answer: Answer = answer_nothing,
+        command: list[str] = REAL,
     ) -> None:
-        self.client = ProcessClient(REAL, env=env)
+        self.client = ProcessClient(command, env=env)
         self.client.answer = answer
         given = {"index": {"enabled": False}, **(settings or {})}
         params = initialize_params(

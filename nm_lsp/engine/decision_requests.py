@@ -300,6 +300,19 @@ class ScanResult:
     invalidated: int
 
 
+@dataclass(frozen=True, slots=True)
+class RecoverResult:
+    """What a lost store holds again: `decisions` in all, from `backup` (a file's name) and `replayed` records of
+    audit.jsonl. `stopped` says why the rest of audit.jsonl could not be used, `replaced` what a file in the way is
+    called now."""
+
+    decisions: int
+    backup: str | None
+    replayed: int
+    stopped: str | None
+    replaced: str | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionExportParams:
     """One Markdown text, or with `dir` one stable file a decision in that folder. `status`: active (default) or all."""

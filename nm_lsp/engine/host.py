@@ -343,9 +343,12 @@ class Host:
         if look.git_problem is not None:
             message = f"Nobody knows whether decisions still hold: {look.git_problem.message}"
             self._tell("git", message, look.git_problem.hint)
-        lost = self._tree.keeper.problem
-        if lost is not None:
-            self._tell("decision-store", lost.message, lost.hint)
+        keeper = self._tree.keeper
+        if keeper.folder_in_use != keeper.folder:
+            where = f"{keeper.folder} cannot be written or locked: what is decided and learned here is kept in"
+            self._tell("store-elsewhere", f"{where} {keeper.folder_in_use}.", None)
+        if keeper.problem is not None:
+            self._tell("decision-store", keeper.problem.message, keeper.problem.hint)
 
     def _decisions_changed(self) -> None:
         self._listener(DecisionsChanged(str(self.folder)))

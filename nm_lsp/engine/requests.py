@@ -357,12 +357,13 @@ class StatusChanged:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something a person should read once; `level` is "info", "warning" or "error"."""
+    """Something a person should read once; `level` is "info", "warning" or "error", `hint` a sentence that says what
+    helps."""
 
     level: str
     message: str
     folder: str | None = None
-    command: str | None = field(default=None)
+    hint: str | None = field(default=None)
 
 
 @dataclass(frozen=True, slots=True)

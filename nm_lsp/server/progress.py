@@ -86,7 +86,7 @@ class EventReporter:
         if key in self._told:
             return
         self._told.add(key)
-        text = f"{notice.message} Run: {notice.command}" if notice.command else notice.message
+        text = f"{notice.message} {notice.hint}" if notice.hint else notice.message
         level = _LEVELS.get(notice.level, types.MessageType.Info)
         self._server.window_show_message(types.ShowMessageParams(type=level, message=text))
 

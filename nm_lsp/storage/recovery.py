@@ -49,8 +49,9 @@ class StoreLost(StoreProblem):
         where = f"; it is kept as {loss.set_aside.name}" if loss.set_aside else ""
         offer = [f"the backup {loss.backup.path.name}"] if loss.backup else []
         offer += [f"{loss.n_text_records} records of audit.jsonl"] if loss.n_text_records else []
-        hint = f"Restore it from {' and '.join(offer)}." if offer else "No backup of it was found."
-        super().__init__(f"{loss.path}: {loss.why}{where}", reason="lost", hint=hint)
+        left = f"brings it back from {' and '.join(offer)}" if offer else "begins an empty one; no backup was found"
+        hint = f"Nothing is recorded until then: `nm-lsp decisions recover` {left}."
+        super().__init__(f"{loss.path}: {loss.why}{where}.", reason="lost", hint=hint)
         self.loss = loss
 
 

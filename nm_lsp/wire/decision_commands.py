@@ -141,6 +141,14 @@ DECISION_COMMANDS: tuple[Command, ...] = (
         "Judges every decision at HEAD and says what is new.",
     ),
     _row(
+        "decisions.recover",
+        Nothing,
+        d.RecoverResult,
+        "recover",
+        "Bring lost decisions back",
+        "Where memory.db was lost or damaged: puts back the newest backup and what audit.jsonl holds beyond it.",
+    ),
+    _row(
         "decisions.export",
         d.DecisionExportParams,
         d.DecisionExportResult,

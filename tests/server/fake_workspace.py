@@ -179,8 +179,8 @@ class FakeHost:
                 self.listener(StatusChanged(folder))
                 self.listener(IndexFinished(folder, "42 files"))
             case ["notice"]:
-                self.listener(Notice("warning", "No weights.", str(self.folder), "nm-lsp model install"))
-                self.listener(Notice("warning", "No weights.", str(self.folder), "nm-lsp model install"))
+                self.listener(Notice("warning", "No weights.", str(self.folder), "Run `nm-lsp model install`."))
+                self.listener(Notice("warning", "No weights.", str(self.folder), "Run `nm-lsp model install`."))
             case ["text", path]:
                 return SearchResult((_hit(path, self.documents[path].text),), ())
             case ["at", path, line, start, end]:

@@ -156,7 +156,7 @@ async def test_a_notice_is_shown_once_with_its_command(root: Path) -> None:
         await client.request("neuralmind/search", {"query": "notice"})
         messages = [message for message in client.messages if message.get("method") == "window/showMessage"]
         assert [message["params"] for message in messages] == [
-            {"type": 2, "message": "No weights. Run: nm-lsp model install"}
+            {"type": 2, "message": "No weights. Run `nm-lsp model install`."}
         ]
 
 

@@ -14,7 +14,14 @@ from nm_lsp.cli.exits import Exit
 from nm_lsp.cli.hits import counted
 from nm_lsp.cli.options import Folder, Json, Verbose
 from nm_lsp.cli.output import Output
-from nm_lsp.engine.decision_requests import DecisionResult, DecisionRow, DecisionsResult, ListResult, RecordResult
+from nm_lsp.engine.decision_requests import (
+    DecisionResult,
+    DecisionRow,
+    DecisionsResult,
+    ListResult,
+    RecordResult,
+    RecoverResult,
+)
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A decision's id, or the beginning of one.")]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, or the beginnings of some.")]
@@ -46,7 +53,7 @@ Rationale = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the group."""
-    for command in (record, amend, restore, reinstate, invalidate, supersede, acknowledge, redact):
+    for command in (record, amend, restore, reinstate, invalidate, supersede, acknowledge, redact, recover):
         app.command()(command)
 
 
@@ -242,6 +249,21 @@ def redact(
         raise typer.Exit(Exit.NOTHING)
     fields = {"id": identity, "field": field, "reason": why, "expect": expect}
     _change("decisions.redact", fields, folder, output)
+
+
+def recover(folder: Folder = None, as_json: Json = False, verbose: Verbose = False) -> None:
+    """Bring back decisions whose memory.db was lost, from the newest backup and audit.jsonl."""
+    output = Output(as_json=as_json, verbose=verbose)
+    with desk_session(folder, output) as opened:
+        result: RecoverResult = opened.ask("decisions.recover", {})
+        if opened.emit(result):
+            return
+        sources = [result.backup] if result.backup else []
+        sources += [f"{counted(result.replayed, 'record')} of audit.jsonl"] if result.replayed else []
+        origin = f" from {' and '.join(sources)}" if sources else ""
+        output.text(f"{counted(result.decisions, 'decision')} brought back{origin}")
+        if result.stopped is not None:
+            output.note(f"the rest of audit.jsonl was not used: {result.stopped}")
 
 
 def _change(name: str, fields: Mapping[str, object], folder: Folder, output: Output) -> None:

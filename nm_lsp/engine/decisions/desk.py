@@ -50,6 +50,7 @@ from nm_lsp.engine.decision_requests import (
     Marks,
     RecordParams,
     RecordResult,
+    RecoverResult,
     RedactParams,
     ReinstateParams,
     RestoreParams,
@@ -362,6 +363,20 @@ class Desk:
         result = exchange.import_(self._scene(caller), params, cancel)
         self.poll()
         return result
+
+    def recover(self, _: Nothing, cancel: Cancellation, caller: Caller) -> RecoverResult:
+        """Bring back a store that was lost, from what is left of it."""
+        cancel.check()
+        keeper = self.tree.keeper
+        done = keeper.recover(self._scene(caller).actor(), caller.face)
+        self.poll()
+        return RecoverResult(
+            decisions=len(keeper.held().memory.records),
+            backup=done.backup.name if done.backup is not None else None,
+            replayed=done.n_replayed,
+            stopped=done.stopped,
+            replaced=done.replaced.name if done.replaced is not None else None,
+        )
 
     # -- the audit chain --------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from nm_lsp.decisions.events import Event
 from nm_lsp.decisions.fold import Memory
 from nm_lsp.decisions.model import DecisionId
 from nm_lsp.storage.decisions import Appended, DecisionStore
+from nm_lsp.storage.locks import locks_work_near
 from nm_lsp.storage.recovery import Recovery, StoreLost
 from nm_lsp.storage.times import utc_text
 
@@ -42,7 +43,7 @@ class Keeper:
     """Thread-safe; writes take turns. `clock` is Unix time in seconds."""
 
     def __init__(self, folder: Path, backups: Path, fallback: Path, clock: Callable[[], float]) -> None:
-        """`fallback` is where the store lies if `folder` cannot be written."""
+        """`fallback` is where the store lies if `folder` cannot be written, or nothing can be locked there."""
         self.folder = folder
         self._backups = backups
         self._fallback = fallback
@@ -57,7 +58,7 @@ class Keeper:
 
     @property
     def folder_in_use(self) -> Path:
-        return self._fallback if not _is_writable(self.folder) else self.folder
+        return self.folder if _is_writable(self.folder) and locks_work_near(self.folder) else self._fallback
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -178,7 +179,10 @@ class Keeper:
             self._store = DecisionStore.open(folder, self._backups, self.clock())
             self.lost = self.problem = None
         except StoreLost as lost:
-            self.lost = self.problem = lost
+            # Only the first look knows where the damaged file went.
+            if self.lost is None:
+                self.lost = lost
+            self.problem = self.lost
         except StoreProblem as problem:
             self.problem = problem
         return self._store
@@ -190,7 +194,7 @@ class Keeper:
     def recover(self, actor: str, face: str) -> Recovery:
         """Put back the newest good backup and what the text copy holds beyond it; `Refused` if nothing is lost."""
         with self._lock:
-            if self._store is not None or self.lost is None:
+            if self._open(create=False) is not None or self.lost is None:
                 raise Refused("The decision store is not lost, so there is nothing to put back.")
             folder = self.folder_in_use
             _prepare(folder)

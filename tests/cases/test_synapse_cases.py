@@ -161,8 +161,8 @@ def test_y03_only_nodes_that_exist_are_learned(repo: Repo, work_in: Work, bench:
 
 
 def test_y04_what_git_does_to_files_is_no_editing(bench: Bench, work_in: Work) -> None:
-    """Y04: a checkout, as twelve reloaded buffers and a thousand file events, and a stash, its pop and a pull, as twelve
-    buffers and their events, teach nothing; hovers are answered meanwhile.
+    """Y04: a checkout, as twelve reloaded buffers and a thousand file events, and a stash, its pop and a pull, as
+    twelve of each, teach nothing; hovers are answered meanwhile.
 
     Fails if `Sieve._screen` (engine/memory/sieve.py) does not ask whether the disk holds the text of the screen.
     """
@@ -209,8 +209,12 @@ def test_y04_what_git_does_to_files_is_no_editing(bench: Bench, work_in: Work) -
         reload()
         repo.git("pull", "-q", "--ff-only", str(other.path), "main")
         reload()
-        assert work.pairs() == {}
-        assert work.inspect()["learning"]
+        # What is learned is written in order: once this edit is there, nothing from before is still to come.
+        s.change(repo.uri("m00.py"), module("m00", 50), version + 1)
+        s.change(repo.uri("m01.py"), module("m01", 50), version + 1)
+        work.close_batch()
+        found = s.until(work.pairs)
+        assert found == {pair("m00", "m01"): (pytest.approx(0.3, abs=0.01), 1)}
         server = psutil.Process(s.client.process.pid)
         s.until(lambda: _cpu_share(server) < 0.2, 5)
 

@@ -33,14 +33,18 @@ def until_ready(s: Session, timeout: float = 60.0, **fields: Any) -> dict[str, A
 
 
 class Typist:
-    """Works in files that `module` made; each change has a text of its own."""
+    """Works in files that `module` made; each change has a text of its own. Of `n_typists` that teach one store at
+    once, all close as many batches, and none goes on before the others have closed theirs."""
 
-    def __init__(self, s: Session, clock: MovedClock, repo: Repo, folder: Path | None = None) -> None:
+    def __init__(
+        self, s: Session, clock: MovedClock, repo: Repo, folder: Path | None = None, *, n_typists: int = 1
+    ) -> None:
         self.s = s
         self.clock = clock
         self.repo = repo
         self._folder = {} if folder is None else {"folder": folder.as_uri()}
         self._version = 1
+        self._n_typists = n_typists
         self._n_closed = 0
 
     def ready(self) -> None:
@@ -61,7 +65,7 @@ class Typist:
         """Let the quiet moment pass, and see the batch dealt with."""
         # An answer comes after everything that was sent before has been taken in.
         self.s.call("status", **self._folder)
-        self._n_closed += 1
+        self._n_closed += self._n_typists
         self.clock.advance(QUIET_S)
         self.s.until(lambda: self.dealt_with() >= self._n_closed)
         self.clock.advance(APART_S)

@@ -79,6 +79,14 @@ def test_the_time_limit_ends_a_parse() -> None:
         parse_file("a.py", "x = 1\n" * 50_000, time_limit_s=0.001)
 
 
+def test_the_time_limit_ends_a_scanner_that_looks_ahead_at_every_line() -> None:
+    """No step is counted while the scanner reads on to the end of the comment; without the limit this takes minutes."""
+    started = time.process_time()
+    with pytest.raises(Unparsable, match="time limit"):
+        parse_file("a.py", "def f():\n    return 1\n" + "# not code any more\n" * 50_000, time_limit_s=0.2)
+    assert time.process_time() - started < 5
+
+
 def test_a_syntax_error_costs_only_what_is_around_it() -> None:
     parsed = parse_file("a.py", "def good(): ...\n\ndef bad(:\n    (\n\n\ndef also_good():\n    good()\n")
     assert parsed.problem == "syntax errors"

@@ -1,23 +1,15 @@
-"""Cases S01 to S07, U01 to U06: documents and their URIs."""
+"""Cases S01 to S07, U01 to U06 in one process, where the engine's own copy of a document can be looked at."""
 
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lsp_harness import local_client
+from random_edits import RandomEditor, span
 
 pytestmark = pytest.mark.asyncio
-
-
-def span(first: tuple[int, int], last: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "start": {"line": first[0], "character": first[1]},
-        "end": {"line": last[0], "character": last[1]},
-    }
 
 
 async def test_s01_changes_of_unopened_documents_are_ignored(root: Path) -> None:
@@ -58,49 +50,16 @@ async def test_s02_opening_and_closing_twice(root: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 async def test_s03_s05_random_edits_keep_the_texts_equal(root: Path, encoding: str) -> None:
     """S03, S05: after 500 incremental edits, several to a message and around emoji, server and client have one text."""
-    rng = random.Random(11)
-    lines = [f"line {number} 😀 é {'x' * (number % 7)}" for number in range(200)]
+    editor = RandomEditor(encoding)
     uri = (root / "gov.py").as_uri()
-    width = {
-        "utf-8": lambda text: len(text.encode()),
-        "utf-16": lambda text: len(text.encode("utf-16-le")) // 2,
-        "utf-32": len,
-    }[encoding]
-
-    def edit() -> dict[str, Any]:
-        first, last = (
-            sorted(rng.sample(range(len(lines)), 2)) if rng.random() < 0.3 else [rng.randrange(len(lines))] * 2
-        )
-        last = min(last, first + 3)
-        start, end = rng.randint(0, len(lines[first])), rng.randint(0, len(lines[last]))
-        if first == last:
-            start, end = sorted((start, end))
-        new = rng.choice(["", "a", "😀", "é\n", "\n\n", "x😀y\nz"])
-        change = {"range": span((first, width(lines[first][:start])), (last, width(lines[last][:end]))), "text": new}
-        lines[first : last + 1] = (lines[first][:start] + new + lines[last][end:]).split("\n")
-        return change
-
     async with local_client() as client:
         result = await client.start(root, capabilities={"general": {"positionEncodings": [encoding]}})
         assert result["capabilities"]["positionEncoding"] == encoding
-        client.open(uri, "\n".join(lines))
+        client.open(uri, editor.text)
         for number in range(500):
-            client.change(uri, *[edit() for _ in range(rng.randint(1, 3))], version=number + 2)
+            client.change(uri, *editor.message(), version=number + 2)
             if number % 50 == 49:
-                assert client.host(root).documents["gov.py"].text == "\n".join(lines)
-
-
-async def test_s04_versions_out_of_step_change_nothing(root: Path) -> None:
-    """S04: versions 5, 4, 5, null, 9: the text follows the order of arrival, and the last version seen is kept."""
-    uri = (root / "gov.py").as_uri()
-    async with local_client() as client:
-        await client.start(root)
-        host = client.host(root)
-        client.open(uri, "-", 1)
-        for version, text in [(5, "a"), (4, "b"), (5, "c"), (None, "d"), (9, "e")]:
-            client.change(uri, {"text": text}, version=version)
-            client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
-            assert (host.documents["gov.py"].text, host.documents["gov.py"].version) == (text, version)
+                assert client.host(root).documents["gov.py"].text == editor.text
 
 
 @pytest.mark.parametrize(("encoding", "expected"), [("utf-8", (7, 11)), ("utf-16", (5, 9)), ("utf-32", (4, 8))])

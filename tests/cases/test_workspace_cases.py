@@ -12,7 +12,7 @@ from case_bench import Bench, changed
 from clocked_server import MovedClock
 from decision_session import GOV, Repo, Session
 from lsp_harness import REAL
-from typist import Typist, module, until_ready
+from typist import Typist, module, until_quiet, until_ready
 from unprivileged import needs_setpriv, unprivileged
 
 INDEX = {"index": {"enabled": True}}
@@ -166,7 +166,7 @@ def test_i16_the_own_folder_is_seen_by_nobody(bench: Bench) -> None:
         s.until(lambda: (repo.path / ".neuralmind/SYNAPSE_MEMORY.md").exists())
         assert repo.git("status", "--porcelain") == ""
         assert (repo.path / ".gitignore").read_text() == "*.log\n"
-        revision = until_ready(s)["indexRevision"]
+        revision = until_quiet(s)
         own = [path for path in (repo.path / ".neuralmind").rglob("*") if path.is_file()]
         assert len(own) >= 4
         events = [{"uri": path.as_uri(), "type": kind} for path in own for kind in (1, 2)]

@@ -32,6 +32,19 @@ def until_ready(s: Session, timeout: float = 60.0, **fields: Any) -> dict[str, A
     return dict(status)
 
 
+def until_quiet(s: Session, still_s: float = 1.0, timeout: float = 30.0) -> int:
+    """The revision of the index once it has stayed the same for a while: nothing is indexed again and again."""
+    deadline = time.monotonic() + timeout
+    revision = until_ready(s)["indexRevision"]
+    while True:
+        time.sleep(still_s)
+        now = until_ready(s)["indexRevision"]
+        if now == revision:
+            return int(now)
+        assert time.monotonic() < deadline, now
+        revision = now
+
+
 class Typist:
     """Works in files that `module` made; each change has a text of its own. Of `n_typists` that teach one store at
     once, all close as many batches, and none goes on before the others have closed theirs."""

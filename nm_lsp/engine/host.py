@@ -346,7 +346,7 @@ class Host:
         keeper = self._tree.keeper
         if keeper.folder_in_use != keeper.folder:
             where = f"{keeper.folder} cannot be written or locked: what is decided and learned here is kept in"
-            self._tell("store-elsewhere", f"{where} {keeper.folder_in_use}.", None)
+            self._say("store-elsewhere", f"{where} {keeper.folder_in_use}.", None)
         if keeper.problem is not None:
             self._tell("decision-store", keeper.problem.message, keeper.problem.hint)
 

@@ -54,6 +54,7 @@ LARGE = 200
 REPORT_S = 0.1
 LOCK_S = 0.5
 _LIMIT_HINT = "Open a smaller folder, leave folders out with index.excludes, or raise index.maxFiles."
+_WATCH_HINT = "Raise fs.inotify.max_user_watches, or leave folders out with index.excludes."
 LOOK_S = 20.0
 """How often the whole folder is looked at where it cannot be watched."""
 
@@ -96,6 +97,7 @@ class FolderTask:
         self._next_lock = 0.0
         self._next_look = 0.0
         self._reported = 0.0
+        self._said_limit = False
         self._failed: str | None = None
         self.is_waiting = False
         self._prepare()
@@ -204,6 +206,16 @@ class FolderTask:
             self._next_look = now + LOOK_S
             self._note(None)
 
+    def _cover_directories(self) -> None:
+        watch = self._watch
+        if watch is None:
+            return
+        watch.cover(self._directories)
+        if watch.limit_reached and not self._said_limit:
+            self._said_limit = True
+            text = f"Not every folder can be watched, so changes on the disk are looked for every {LOOK_S:.0f} s."
+            self._trouble("index-watch", text, _WATCH_HINT)
+
     def _stop(self) -> bool:
         """Stop what is going on; True where there was anything."""
         was_busy = self._work is not None or self._vectors.is_running
@@ -290,8 +302,7 @@ class FolderTask:
             changed = True
         self._publish(index)
         self._directories = index.directories()
-        if self._watch is not None:
-            self._watch.cover(self._directories)
+        self._cover_directories()
         yield False
         yield from self._settle(index, changed=changed)
         if len(changes.to_read) >= LARGE:

@@ -45,7 +45,7 @@ def test_p01_text_of_every_script_comes_back(repo: Repo, start: Any) -> None:
             s.record("gov.py", title=title, rationale="one \u2028 two")
         assert "\\u2028" in refusal.value.message
         s.open(repo.uri("other.py"), 'def marmalade():\n    return "one \u2028 two 漢字"\n')
-        text = s.until(lambda: s.call("search", query="marmalade")["hits"])[0]["text"]
+        text = s.until(lambda: s.call("search", query="marmalade one two")["hits"])[0]["text"]
         assert "one \u2028 two 漢字" in text
         identity = s.record("gov.py", title=title, rationale=rationale)
         [detail] = s.call("decisions.get", ids=[identity])["decisions"]

@@ -209,7 +209,7 @@ class SynapseStore:
     def note_branch(self, namespace: str, tip: str | None, *, diverged: bool, now: float) -> None:
         with self._writing(now, learned=False) as write:
             write.connection.execute(
-                "UPDATE namespaces SET tip = ?, diverged = ? WHERE name = ?", (tip, int(diverged), namespace)
+                "UPDATE namespaces SET tip = ?, diverged = ? WHERE name = ?", (tip, int(diverged), _storable(namespace))
             )
 
     def join(self, branch: str, now: float) -> int:
@@ -323,7 +323,7 @@ class _Write:
         self._nodes: dict[str, int] = {}
 
     def known_node(self, name: str) -> int | None:
-        row = self.connection.execute(sql.NODE_ID, (name,)).fetchone()
+        row = self.connection.execute(sql.NODE_ID, (_storable(name),)).fetchone()
         return int(row[0]) if row else None
 
     def node(self, name: str) -> int:
@@ -331,19 +331,19 @@ class _Write:
         if number is None:
             number = self.known_node(name)
             if number is None:
-                number = int(self.connection.execute(sql.NEW_NODE, (name,)).fetchone()[0])
+                number = int(self.connection.execute(sql.NEW_NODE, (_storable(name),)).fetchone()[0])
             self._nodes[name] = number
         return number
 
     def known_namespace(self, name: str) -> int | None:
-        row = self.connection.execute(sql.NAMESPACE_ID, (name,)).fetchone()
+        row = self.connection.execute(sql.NAMESPACE_ID, (_storable(name),)).fetchone()
         return int(row[0]) if row else None
 
     def namespace(self, name: str) -> int:
         known = self.known_namespace(name)
         if known is not None:
             return known
-        return int(self.connection.execute(sql.NEW_NAMESPACE, (name,)).fetchone()[0])
+        return int(self.connection.execute(sql.NEW_NAMESPACE, (_storable(name),)).fetchone()[0])
 
     def is_new(self, key: bytes, source: str, at: float) -> bool:
         is_known = self.connection.execute(sql.SEEN, (key,)).fetchone() is not None
@@ -394,6 +394,12 @@ _BRANCHES = """SELECT name, tip, diverged FROM namespaces AS n WHERE name LIKE '
     ORDER BY name"""
 
 
+def _storable(name: str) -> str:
+    """The name of a file or branch as SQLite takes it: bytes that are no UTF-8 are written out. Such a name is kept
+    apart from all others and recalls nothing."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _fact(connection: sqlite3.Connection, name: str, default: float) -> float:
     row = connection.execute(sql.FACT, (name,)).fetchone()
     return float(row[0]) if row else default
@@ -436,7 +442,7 @@ class _Raise:
 def _renamed_nodes(write: _Write, renames: Mapping[str, str]) -> dict[int, int]:
     """Number of each stored node that `renames` means → that of its new name."""
     found: dict[int, int] = {}
-    for old, new in renames.items():
+    for old, new in ((_storable(old), _storable(new)) for old, new in renames.items()):
         if old == new:
             continue
         # The statement uses `substr`, since `_` and `%` in a path mean themselves.

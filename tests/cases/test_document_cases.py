@@ -182,7 +182,9 @@ def test_u02_other_schemes(desk: Desk) -> None:
     assert s.publications(desk.repo.uri("gov.py")) == []
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", *(pytest.param(unit, marks=pytest.mark.slow) for unit in ("utf-8", "utf-32"))]
+)
 def test_s03_s05_edits_and_positions_in_every_unit(bench: Bench, encoding: str) -> None:
     """S03, S05: after each fifty of 250 random edits, several to a message and around emoji, the server holds the text
     of the client; hovers and marks behind emoji are in the negotiated unit, and no column raises."""

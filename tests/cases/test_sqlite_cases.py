@@ -130,7 +130,10 @@ def folder(path: Path) -> None:
     (path / "kept").write_text("x")
 
 
-@pytest.mark.parametrize("damage", [zeros, half, emptied, text, folder])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("damage", [zeros, folder, *(pytest.param(one, marks=SLOW) for one in (half, emptied, text))])
 def test_q03_a_damaged_store_is_kept_and_told(repo: Repo, bench: Bench, damage: Callable[[Path], None]) -> None:
     """Q03: the server starts, keeps the damaged file under another name and says so, with its path; decisions are not
     begun anew behind anybody's back, and one command brings them back. The index is made again by itself.

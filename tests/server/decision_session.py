@@ -202,7 +202,7 @@ class Session:
         """A proper end: nothing but frames was written, nothing was complained about."""
         assert self.client.stop() == 0
         assert self.client.unframed == b""
-        assert self.client.errors == b""
+        assert self.client.errors == b"", self.client.errors[-4000:].decode(errors="replace")
 
 
 @contextmanager

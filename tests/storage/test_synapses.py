@@ -282,3 +282,16 @@ def test_ten_thousand_batches_stay_small_and_settle_quickly(tmp_path: Path) -> N
     store.settle(NOW + 400 * DAY_S)
     assert time.perf_counter() - before <= 1.0
     store.close()
+
+
+def test_names_that_are_no_utf8_harm_nothing(tmp_path: Path) -> None:
+    """Of a file and of a branch, as git gives them; such a name recalls nothing, and what goes beside it is kept."""
+    store = SynapseStore.open(tmp_path / "synapses.db", NOW)
+    odd = "odd\udcff.py::f"
+    pairs = [("a.py::a", odd, 1.0), ("a.py::a", "b.py::b", 1.0)]
+    store.teach(Teaching("branch:\udcff", NOW, pairs, lifted=[(odd, "b.py::b")], steps=[("a.py::a", odd)]))
+    assert store.memory().n_edges == 3
+    assert store.rename("branch:\udcff", {"odd\udcff.py": "even\udcfe.py"}, NOW) == 1
+    assert store.weaken("branch:\udcff", odd, NOW) == 0
+    store.note_branch("branch:\udcff", "ab" * 20, diverged=True, now=NOW)
+    store.close()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from nm_lsp.base.errors import NmError, StoreProblem
+from nm_lsp.base.errors import StoreProblem
 from nm_lsp.engine.memory.activity import Activity
 from nm_lsp.storage.synapse_reading import StoredMemory
 from nm_lsp.storage.synapses import SynapseStore
@@ -148,7 +148,7 @@ class MemoryKeeper:
                 write(store)
             except StoreProblem:
                 raise
-            except NmError:
+            except Exception:
                 # A write that its own content makes impossible must not stop those behind it.
                 log.exception("A batch could not be learned")
             with self._changed:

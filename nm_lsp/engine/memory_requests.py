@@ -21,7 +21,8 @@ class NeighborsParams:
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """`source` is the namespace that says so; `structural` comes from imports and calls and was not learned.
+    """`source` is the namespace that says so. Two are not learned: `structural` is from imports and calls, for a file
+    also from its folder and name; `frequent`, behind all others, is a file that often changes, with whatever else.
 
     `weight` is as read now, decay and the namespace's factor included. `lasting` edges are not forgotten.
     """

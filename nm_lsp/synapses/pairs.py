@@ -1,8 +1,9 @@
 """Which pairs a batch strengthens: bounded, so that a batch costs O(n) edges however many symbols it has.
 
-A batch of `MAX_SYMBOLS` symbols writes at most `MAX_PAIRS` + `MAX_ASSOCIATIONS` edges and `MAX_STEPS` transitions, with
-its own nodes under 300 rows. Pairs across files come first: that two symbols of one file belong together needs no
-learning.
+A batch of `MAX_SYMBOLS` symbols in `MAX_FILES` files writes at most `MAX_PAIRS` + `MAX_ASSOCIATIONS` edges and
+`MAX_STEPS` transitions, with its own nodes under 300 rows. Files go together as wholes too, once a batch whatever the
+number of symbols, so that the edge of two files counts how often they changed together. Then come symbols across files:
+that two symbols of one file belong together needs no learning.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 MAX_SYMBOLS: Final = 50
@@ -17,7 +19,9 @@ MAX_FILES: Final = 20
 """A batch of more is bulk (a checkout, a formatter, a rename everywhere): counted, teaches nothing."""
 
 MAX_PAIRS: Final = 160
+MAX_FILE_PAIRS: Final = 80
 MAX_ASSOCIATIONS: Final = 40
+MAX_FILE_ASSOCIATIONS: Final = 20
 MAX_STEPS: Final = 20
 
 WINDOW_S: Final = 600.0
@@ -42,23 +46,23 @@ def is_bulk(n_symbols: int, n_files: int) -> bool:
     return n_symbols > MAX_SYMBOLS or n_files > MAX_FILES
 
 
-def pairs_of(symbols: Sequence[str], limit: int = MAX_PAIRS) -> list[Pair]:
-    """At most `limit` pairs of distinct symbols: first one pair for each two files, then the others across files, then
-    those within files, each by rising distance in the order of the batch."""
+def pairs_of(symbols: Sequence[str]) -> list[Pair]:
+    """At most `MAX_PAIRS` pairs: first of the files, `MAX_FILE_PAIRS` at most, then of distinct symbols across files,
+    then of those within files, each by rising distance in the order of the batch."""
     distinct = list(dict.fromkeys(symbols))
-    first_of_file: dict[str, str] = {}
-    for symbol in distinct:
-        first_of_file.setdefault(path_of(symbol), symbol)
-    found: dict[Pair, None] = {}
-    for a, b in _by_distance(list(first_of_file.values())):
-        found.setdefault(pair(a, b))
+    found = dict.fromkeys(islice((pair(a, b) for a, b in _by_distance(files_of(distinct))), MAX_FILE_PAIRS))
     for across in (True, False):
         for a, b in _by_distance(distinct):
-            if len(found) >= limit:
-                return list(found)[:limit]
+            if len(found) >= MAX_PAIRS:
+                return list(found)
             if (path_of(a) != path_of(b)) is across:
                 found.setdefault(pair(a, b))
-    return list(found)[:limit]
+    return list(found)
+
+
+def files_of(symbols: Iterable[str]) -> list[str]:
+    """The files of `symbols`, each once, in their order."""
+    return list(dict.fromkeys(map(path_of, symbols)))
 
 
 def _by_distance(items: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -89,27 +93,34 @@ class RecentTouches:
 
     def __init__(self) -> None:
         self._touched: dict[str, float] = {}
+        self._files: dict[str, float] = {}
         self._joined: dict[Pair, float] = {}
         self._last: Touch | None = None
 
-    def associations(self, symbols: Sequence[str], now: float, limit: int = MAX_ASSOCIATIONS) -> dict[Pair, float]:
-        """Pair → strength of each of `symbols` with what was touched before, latest first; at most `limit`."""
+    def associations(self, symbols: Sequence[str], now: float) -> dict[Pair, float]:
+        """Pair → strength of each of `symbols`, and of their files, with what was touched before, latest first; at most
+        `MAX_ASSOCIATIONS`, of them `MAX_FILE_ASSOCIATIONS` between files."""
         self._forget(now)
-        mine = set(symbols)
-        earlier = sorted(
-            ((at, symbol) for symbol, at in self._touched.items() if symbol not in mine),
-            key=lambda row: (-row[0], row[1]),
-        )
         found: dict[Pair, float] = {}
+        self._join(found, files_of(symbols), self._files, now, MAX_FILE_ASSOCIATIONS)
+        self._join(found, symbols, self._touched, now, MAX_ASSOCIATIONS)
+        return found
+
+    def _join(
+        self, found: dict[Pair, float], nodes: Sequence[str], touched: Mapping[str, float], now: float, limit: int
+    ) -> None:
+        mine = set(nodes)
+        earlier = sorted(
+            ((at, other) for other, at in touched.items() if other not in mine), key=lambda row: (-row[0], row[1])
+        )
         for at, other in earlier:
             strength = association_strength(now - at)
-            for symbol in symbols:
+            for node in nodes:
                 if len(found) >= limit:
-                    return found
-                both = pair(symbol, other)
+                    return
+                both = pair(node, other)
                 if strength > 0 and both not in self._joined:
-                    found[both] = strength
-        return found
+                    found.setdefault(both, strength)
 
     def steps(self, symbols: Sequence[str], now: float, limit: int = MAX_STEPS) -> list[tuple[str, str]]:
         """The transitions between consecutive distinct symbols, from the last one touched before on."""
@@ -124,7 +135,7 @@ class RecentTouches:
     def remember(self, symbols: Sequence[str], joined: Iterable[Pair], now: float) -> None:
         """Note a batch that was taught."""
         for symbol in symbols:
-            self._touched[symbol] = now
+            self._touched[symbol] = self._files[path_of(symbol)] = now
         for both in joined:
             self._joined[both] = now
         if symbols:
@@ -137,11 +148,19 @@ class RecentTouches:
         return [Touch(symbol, at) for symbol, at in rows[:n]]
 
     def rename(self, renames: Mapping[str, str]) -> None:
-        self._touched = {renames.get(symbol, symbol): at for symbol, at in self._touched.items()}
-        self._joined = {pair(renames.get(a, a), renames.get(b, b)): at for (a, b), at in self._joined.items()}
+        """Nodes are called otherwise from now on; a file stands for all in it."""
+
+        def name(node: str) -> str:
+            path, mark, rest = node.partition("::")
+            return renames.get(node, renames.get(path, path) + mark + rest)
+
+        self._touched = {name(symbol): at for symbol, at in self._touched.items()}
+        self._files = {name(path): at for path, at in self._files.items()}
+        self._joined = {pair(name(a), name(b)): at for (a, b), at in self._joined.items()}
         if self._last is not None:
-            self._last = Touch(renames.get(self._last.symbol, self._last.symbol), self._last.at)
+            self._last = Touch(name(self._last.symbol), self._last.at)
 
     def _forget(self, now: float) -> None:
         self._touched = {symbol: at for symbol, at in self._touched.items() if 0 <= now - at <= WINDOW_S}
+        self._files = {path: at for path, at in self._files.items() if 0 <= now - at <= WINDOW_S}
         self._joined = {both: at for both, at in self._joined.items() if 0 <= now - at <= WINDOW_S}

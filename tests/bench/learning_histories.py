@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from retrieval_corpus import MAX_BYTES
+
 from nm_lsp.graph.extract import parse_file
 from nm_lsp.graph.model import NodeKind
 from nm_lsp.graph.syntax import Unparsable
@@ -37,30 +39,48 @@ class History:
     changes: Sequence[Change]
 
 
-def of_repository(folder: Path, name: str, *, suffixes: tuple[str, ...], limit: int = 400) -> History:
-    """The latest `limit` commits without merges, oldest first; the rest is where it starts."""
+def of_repository(folder: Path, name: str, *, limit: int = 1_000) -> History:
+    """The latest `limit` commits without merges, oldest first, with their text files; the first is where it starts."""
 
-    def git(*arguments: str) -> bytes:
-        return subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True).stdout
+    def git(*arguments: str, stdin: bytes | None = None) -> bytes:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, input=stdin)
+        return done.stdout
 
     commits = git("rev-list", "--no-merges", "--reverse", "HEAD").decode().split()[-limit:]
+    empty = git("hash-object", "-t", "tree", "--stdin", stdin=b"").decode().strip()
+    pairs = [(empty, commits[0]), *((f"{commit}~1", commit) for commit in commits[1:])]
+    # path → blob after each commit, None where it was removed; links and submodules are no texts.
+    blobs: list[dict[str, str | None]] = []
+    for old, new in pairs:
+        fields = git("diff-tree", "-r", "-z", "--no-renames", old, new).decode("utf-8", "replace").split("\0")
+        rows = [(row.split(), path) for row, path in zip(fields[::2], fields[1::2], strict=False)]
+        blobs.append({path: row[3] if row[4] != "D" else None for row, path in rows if row[1][:3] in ("100", "000")})
+    texts = _texts(
+        git("cat-file", "--batch", stdin="\n".join({b for row in blobs for b in row.values() if b}).encode())
+    )
+    states = [
+        {
+            path: texts.get(blob) if blob is not None else None
+            for path, blob in row.items()
+            if blob is None or blob in texts
+        }
+        for row in blobs
+    ]
+    start = {path: text for path, text in states[0].items() if text is not None}
+    return History(name, start, [Change(files) for files in states[1:] if files])
 
-    def text(commit: str, path: str) -> str | None:
-        done = subprocess.run(["git", "-C", str(folder), "show", f"{commit}:{path}"], capture_output=True)
-        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
-    first = commits[0]
-    names = git("ls-tree", "-r", "--name-only", "-z", first).decode().split("\0")
-    start = {path: text(first, path) or "" for path in names if path.endswith(suffixes)}
-    changes = []
-    for commit in commits[1:]:
-        listed = (
-            git("diff-tree", "-r", "--no-commit-id", "--name-only", "-z", "--no-renames", commit).decode().split("\0")
-        )
-        paths = [path for path in listed if path.endswith(suffixes)]
-        if 0 < len(paths) <= MAX_FILES:
-            changes.append(Change({path: text(commit, path) for path in paths}))
-    return History(name, start, changes)
+def _texts(batch: bytes) -> dict[str, str]:
+    """Blob → text, of what `git cat-file --batch` printed; without what is huge or no text."""
+    texts, at = {}, 0
+    while at < len(batch):
+        end = batch.index(b"\n", at)
+        blob, _, size = batch[at:end].decode("ascii").split()
+        data = batch[end + 1 : end + 1 + int(size)]
+        at = end + int(size) + 2
+        if len(data) <= MAX_BYTES and b"\0" not in data[:4096]:
+            texts[blob] = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    return texts
 
 
 def generated(name: str, texts: Mapping[str, str], corpus: Corpus, *, n_commits: int, seed: int) -> History:
@@ -156,8 +176,11 @@ def split(history: History, share: float = 0.7) -> tuple[Sequence[Change], Seque
 
 
 def questions(test: Sequence[Change], known: frozenset[str]) -> Iterator[tuple[str, Change, frozenset[str]]]:
-    """(given file, its commit, the other files of the commit), all of files that were there when learning ended."""
-    for change in test:
+    """(given file, its commit, the other files of the commit), all of files that were there when learning ended.
+
+    Commits of more than `MAX_FILES` ask nothing: a file of them goes with everything.
+    """
+    for change in (change for change in test if len(change.files) <= MAX_FILES):
         files = [path for path in change.files if path in known]
         for path in files:
             others = frozenset(files) - {path}

@@ -29,9 +29,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine_memory"))
 
 from editing import CALLER, GO, Editing
-from learning_histories import Change, History, generated, of_repository, questions, split
+from learning_histories import MAX_FILES, Change, History, generated, of_repository, questions, split
 from retrieval_corpus import build, own_texts, parse_all, read_folder
 
+from nm_lsp.engine.memory.linking import FREQUENT
 from nm_lsp.engine.memory.recall import MORE_LOOKED_AT
 from nm_lsp.engine.memory_requests import NeighborsParams
 from nm_lsp.search.corpus import Corpus
@@ -72,13 +73,13 @@ def replay(work: Replay, train: Sequence[Change], *, edits: bool, commits: bool,
     """A person makes these changes."""
     chance = random.Random(seed)
     for n, change in enumerate(train):
+        is_bulk = len(change.files) > MAX_FILES
         for path, text in change.files.items():
             target = work.root / path
             if text is None:
                 target.unlink(missing_ok=True)
                 work.screen.pop(path, None)
-                continue
-            if edits:
+            elif edits and not is_bulk:
                 if not target.exists():
                     work.write({path: ""})
                 work.open(path)
@@ -105,7 +106,7 @@ def neighbors(work: Replay, *, learned_only: bool = False) -> Rank:
     @functools.cache
     def listed(path: str) -> list[str]:
         rows = work.desk.neighbors(NeighborsParams(symbol=path, limit=100), GO, CALLER).neighbors
-        return [row.id for row in rows if not learned_only or row.source != STRUCTURAL]
+        return [row.id for row in rows if not learned_only or row.source not in {STRUCTURAL, FREQUENT}]
 
     return lambda path, _change: listed(path)
 
@@ -236,8 +237,7 @@ def main() -> None:
     given = parser.parse_args()
     asked = json.loads(given.questions.read_text("utf-8")) if given.questions else {}
     for folder in given.repository:
-        history = of_repository(folder, folder.resolve().name, suffixes=(".py", ".md", ".ts", ".lua", ".toml"))
-        measure(history, ())
+        measure(of_repository(folder, folder.resolve().name), ())
     for project in given.project:
         name, _, path = project.partition("=")
         texts = {path: text for path, text in read_folder(Path(path)).items() if path.endswith((".py", ".md", ".rst"))}

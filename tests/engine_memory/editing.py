@@ -60,7 +60,7 @@ class Editing:
             for name, value in SETTINGS:
                 self.git("config", name, value)
             self.git("add", "-A")
-            self.git("commit", "-q", "-m", "first")
+            self.git("commit", "-q", "--allow-empty", "-m", "first")
         self.keepers = MemoryKeepers(lambda: self.now, threaded=False)
         self.repositories = Repositories(lambda: self.now)
         self.desk = self._open()
@@ -169,8 +169,11 @@ class Editing:
 
     # -- what was learned ---------------------------------------------------------------------------------------------
 
-    def weights(self, namespace: str | None = None) -> dict[tuple[str, str], float]:
-        """Pair → weight now, as the production read gives it (or of one namespace alone, by its own weight)."""
+    def weights(self, namespace: str | None = None, *, files: bool = False) -> dict[tuple[str, str], float]:
+        """Pair → weight now, as the production read gives it (or of one namespace alone, by its own weight).
+
+        Of symbols, also with a file that stands for itself; with `files` the pairs of two files instead.
+        """
         memory = self.desk.keeper.memory()
         if memory is None:
             return {}
@@ -183,7 +186,8 @@ class Editing:
         for _, rows, read in parts:
             for a, b, weight in zip(rows.a.tolist(), rows.b.tolist(), read.tolist(), strict=True):
                 low, high = sorted((memory.names[a], memory.names[b]))
-                found[low, high] = max(found.get((low, high), 0.0), round(weight, 4))
+                if files is ("::" not in low + high):
+                    found[low, high] = max(found.get((low, high), 0.0), round(weight, 4))
         return found
 
     def counters(self) -> dict[str, int]:

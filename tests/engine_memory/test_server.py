@@ -88,7 +88,7 @@ def test_an_editor_teaches(shop: Path, env: dict[str, str], process_client: Star
     event = client.wait_for(
         lambda message: message.get("method") == "neuralmind/event" and message["params"]["kind"] == "synapse"
     )
-    assert event["params"]["data"]["pairs"] == [["cart.py::cart", "ship.py::ship", 1.0]]
+    assert event["params"]["data"]["pairs"] == [["cart.py", "ship.py", 1.0], ["cart.py::cart", "ship.py::ship", 1.0]]
     inspected = client.request("neuralmind/synapses.inspect", {})
     assert (inspected["active"], inspected["learning"]) == ("personal", True)
     assert client.stop() == 0

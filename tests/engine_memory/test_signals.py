@@ -24,6 +24,19 @@ def test_symbols_edited_in_one_batch_go_together(work: Editing) -> None:
     assert work.counters()["batches"] == 1
 
 
+def test_files_go_together_once_a_batch_however_many_symbols_changed(work: Editing) -> None:
+    for name in ("add", "total", "discount"):
+        work.edit("cart.py", name)
+    work.edit("ship.py", "zone")
+    work.pass_time(3)
+    assert work.weights(files=True) == {("cart.py", "ship.py"): pytest.approx(0.3)}
+    work.pass_time(60)
+    work.edit("mail.py", "render")
+    work.pass_time(3)
+    later = work.weights(files=True)
+    assert later["cart.py", "mail.py"] == later["mail.py", "ship.py"] == pytest.approx(0.3 * 0.8, abs=0.02)
+
+
 def test_a_batch_closes_after_two_quiet_seconds_or_thirty(work: Editing) -> None:
     for n in range(40):
         work.edit("cart.py", "add", mark=f"x{n}")
@@ -507,7 +520,7 @@ def test_without_an_index_batches_are_kept_and_status_says_so(work: Editing) -> 
     assert work.desk.problems() == ()
     memory = work.desk.keeper.memory()
     assert memory is not None
-    assert memory.edges["personal"].count.tolist() == [20]
+    assert memory.edges["personal"].count.tolist() == [20, 20]
 
 
 def test_a_clock_that_jumps_for_years_harms_nothing(work: Editing) -> None:

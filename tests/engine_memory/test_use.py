@@ -179,7 +179,7 @@ def test_inspect_export_reset_decay(work: Editing) -> None:
     assert (seen.active, seen.learning, [(row.name, row.edges) for row in seen.namespaces]) == (
         "personal",
         True,
-        [("personal", 1)],
+        [("personal", 2)],
     )
     with pytest.raises(NotFound):
         work.desk.inspect(InspectParams(namespace="branch:none"), GO, CALLER)
@@ -187,7 +187,7 @@ def test_inspect_export_reset_decay(work: Editing) -> None:
     assert exported.text is not None
     bundle = json.loads(exported.text)
     assert (bundle["format"], bundle["version"]) == ("nm-lsp-synapses", 1)
-    assert bundle["namespaces"]["personal"]["edges"][0][:2] == [ADD, ZONE]
+    assert [edge[:2] for edge in bundle["namespaces"]["personal"]["edges"]] == [["cart.py", "ship.py"], [ADD, ZONE]]
     assert work.desk.export(MemoryExportParams(to="out/memory.json"), GO, CALLER).path == "out/memory.json"
     assert work.desk.export(MemoryExportParams(to="out/memory.json"), GO, CALLER).path == "out/memory.json"
     with pytest.raises(Refused):
@@ -199,10 +199,10 @@ def test_inspect_export_reset_decay(work: Editing) -> None:
     with pytest.raises(NotFound):
         work.desk.reset(ResetParams(namespace="nonsense", confirm=True), GO, CALLER)
     work.now += 500 * DAY_S
-    assert work.desk.decay(Nothing(), GO, CALLER).edges == 1
+    assert work.desk.decay(Nothing(), GO, CALLER).edges == 2
     work.now += 10
     learn(work, (ADD, ZONE))
-    assert work.desk.reset(ResetParams(namespace="all", confirm=True), GO, CALLER).edges == 1
+    assert work.desk.reset(ResetParams(namespace="all", confirm=True), GO, CALLER).edges == 2
     assert work.weights() == {}
     text = (work.root / ".neuralmind" / "lsp" / "audit.jsonl").read_text()
     assert text.count("synapses.export") == 2
@@ -295,8 +295,19 @@ def test_the_page_is_sorted_and_stable(pairs: list[LearnedPair]) -> None:
 
 
 def test_a_file_goes_with_files(work: Editing) -> None:
+    """Learned ones first, by how often they changed together; then neighbours by structure; then what changes often."""
+    work.write({"tests/test_cart.py": "import cart\n", "far/notes.md": "# Notes\n", "far/plan.md": "# Plan\n"})
+    work.git("add", "-A")
+    work.reindex()
     learn(work, (ADD, ZONE), (TOTAL, ZONE), times=2)
+    learn(work, ("ship.py::zone", "far/notes.md::Notes"))
     rows = work.desk.neighbors(NeighborsParams(symbol="cart.py"), GO, CALLER).neighbors
-    assert (rows[0].id, rows[0].source) == ("ship.py", "personal")
+    assert (rows[0].id, rows[0].source, rows[0].count) == ("ship.py", "personal", 4)
     assert rows[0].weight > 0.51
-    assert {row.id: row.source for row in rows[1:]}["mail.py"] == "structural"
+    sources = {row.id: row.source for row in rows}
+    assert sources["mail.py"] == sources["tests/test_cart.py"] == "structural"
+    order = list(sources)
+    # Its test lies elsewhere, but imports it and bears its name: two reasons against one.
+    assert order.index("tests/test_cart.py") < order.index("mail.py") < order.index("far/notes.md")
+    assert sources["far/notes.md"] == "frequent"
+    assert "far/plan.md" not in sources

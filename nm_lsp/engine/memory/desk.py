@@ -236,7 +236,7 @@ class MemoryDesk:
     # -- use cases --------------------------------------------------------------------------------------------------
 
     def neighbors(self, params: NeighborsParams, cancel: Cancellation, _: Caller) -> NeighborsResult:
-        """What goes with a symbol, or with a file as a whole: learned, and (weaker) by imports and calls."""
+        """What goes with a symbol, or with a file as a whole: learned, and (weaker) by the structure of the code."""
         _check_limit(params.limit)
         corpus = self._corpus()
         node = self._node(corpus, params.symbol)
@@ -251,10 +251,9 @@ class MemoryDesk:
         for row in sorted(rows, key=lambda row: (-row.weight, -row.count, row.id)):
             doc = corpus.find(row.id)
             if doc is not None and len(found) < params.limit:
+                weight = round(row.weight, 4)
                 found.append(
-                    Neighbor(
-                        row.id, place_of(corpus, doc), row.weight, row.source, row.count, row.lasting, row.last_used
-                    )
+                    Neighbor(row.id, place_of(corpus, doc), weight, row.source, row.count, row.lasting, row.last_used)
                 )
         return NeighborsResult(node, tuple(found))
 

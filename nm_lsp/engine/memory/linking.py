@@ -5,16 +5,17 @@ Structure (calls, imports, lying in one folder) is the namespace that is never s
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nm_lsp.graph.model import Confidence
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.storage.synapse_reading import StoredMemory
 from nm_lsp.storage.times import utc_text
+from nm_lsp.synapses.pairs import path_of
 from nm_lsp.synapses.rules import (
     QUERY_CAP,
     READ_FACTORS,
@@ -24,7 +25,11 @@ from nm_lsp.synapses.rules import (
     transition_at,
 )
 
-Column = NDArray[Any]
+FREQUENT: Final = "frequent"
+"""The source of a file that is listed because it changes often, with whatever else."""
+_NEAR: Final = 0.2
+"""What an import, a common folder or a common name counts: about what opening one file beside the other teaches."""
+_OFTEN: Final = 0.02
 _USES_LOOKED_AT: Final = 200
 
 
@@ -56,7 +61,7 @@ def learned_neighbors(memory: StoredMemory | None, active: str, prefix: str, nod
                 continue
             linked = Linked(
                 name[len(prefix) :],
-                round(float(weights[row]), 4),
+                float(weights[row]),
                 namespace,
                 int(rows.count[row]),
                 bool(lasting[row]),
@@ -70,108 +75,81 @@ def learned_neighbors(memory: StoredMemory | None, active: str, prefix: str, nod
 def file_neighbors(
     memory: StoredMemory | None, corpus: Corpus, active: str, prefix: str, path: str, now: float
 ) -> list[Linked]:
-    """What goes with a file as a whole: other files, by all edges between their symbols, and by structure.
+    """What goes with a file as a whole, of all files of the index.
 
-    Evidence adds up as 1 − Π (1 − weight) over the edges between two files, then over what one file between them
-    passes on, imports in either direction, and lying in one folder; the last two are never stored.
+    First by what was learned: the strongest edge between the two files or their symbols, which is that of the files
+    themselves where they changed together (it counts commits, however many symbols they touched). Evidence of
+    structure adds to it as 1 − Π (1 − weight): an import in either direction, one folder, one name (`a.c` and `a.h`,
+    `cart.py` and `test_cart.py`). Least of all, and for the tail of the list, counts how strongly a file goes with
+    anything, since what changes often will change again. Neither of the two is stored.
     """
-    between = _FileLinks.of(memory, active, prefix, now)
-    first_hop = between.links(path)
-    found = {linked.id: linked for linked in first_hop}
-    for first in first_hop:
-        for second in between.links(first.id):
-            if second.id != path:
-                _add(found, second.id, _HOP * first.weight * second.weight, first.source)
-    file = corpus.file_numbers.get(path)
-    imported = (
-        {corpus.file_path(other) for other in corpus.resolver.imported_files(file)} if file is not None else set()
-    )
-    importing = {
-        corpus.file_path(other)
-        for other in corpus.file_numbers.values()
-        if file in corpus.resolver.imported_files(other)
-    }
-    factor = READ_FACTORS[STRUCTURAL]
-    for other in (imported | importing) - {path}:
-        _add(found, other, factor * _IMPORT_WEIGHT, STRUCTURAL)
-    folder = path.rpartition("/")[0]
+    learned, strongest = _learned_between_files(memory, active, prefix, path, now)
+    beside = _imports_around(corpus, path)
+    folder, stem = path.rpartition("/")[0], _stem(path)
+    found = []
     for other in corpus.file_numbers:
-        if other != path and other.rpartition("/")[0] == folder:
-            _add(found, other, factor * _BESIDE_WEIGHT, STRUCTURAL)
-    return [replace(linked, weight=round(linked.weight, 4)) for linked in found.values()]
+        if other == path:
+            continue
+        n_near = (other in beside) + (other.rpartition("/")[0] == folder) + (_stem(other) == stem)
+        left = (1 - READ_FACTORS[STRUCTURAL] * _NEAR) ** n_near
+        left *= 1 - READ_FACTORS[STRUCTURAL] * _OFTEN * strongest.get(other, 0.0)
+        known = learned.get(other)
+        if known is not None:
+            found.append(replace(known, weight=1 - (1 - known.weight) * left))
+        elif left < 1:
+            found.append(Linked(other, 1 - left, STRUCTURAL if n_near else FREQUENT, 0, False, None))
+    return found
 
 
-def _add(found: dict[str, Linked], other: str, weight: float, source: str) -> None:
-    known = found.get(other)
-    if known is None:
-        found[other] = Linked(other, weight, source, 0, False, None)
-    else:
-        found[other] = replace(known, weight=1 - (1 - known.weight) * (1 - weight))
+def _imports_around(corpus: Corpus, path: str) -> set[str]:
+    """The files that one imports or is imported by."""
+    file = corpus.file_numbers.get(path)
+    if file is None:
+        return set()
+    imports = corpus.resolver.imported_files
+    around = {*imports(file), *(other for other in corpus.file_numbers.values() if file in imports(other))}
+    return {corpus.file_path(other) for other in around}
 
 
-@dataclass(frozen=True, slots=True)
-class _FileLinks:
-    """The evidence of all edges between files: rows of (file, file, weight, count, lasting, when, namespace)."""
+def _stem(path: str) -> str:
+    """A file's name without its endings and the marks of a test."""
+    return _TEST_MARKS.sub("", path.rpartition("/")[2].lstrip(".").partition(".")[0])
 
-    numbers: dict[str, int]
-    names: list[str]
-    ends: Column
-    weight: Column
-    count: Column
-    lasting: Column
-    at: Column
-    source: Column
-    namespaces: list[str]
 
-    @classmethod
-    def of(cls, memory: StoredMemory | None, active: str, prefix: str, now: float) -> _FileLinks:
-        if memory is None:
-            return cls({}, [], np.zeros((0, 2), np.int64), *(np.zeros(0, np.int64),) * 5, [])
-        numbers: dict[str, int] = {}
-        file_of = np.full(memory.n_nodes, -1, np.int64)
-        for node, name in memory.names.items():
-            if name.startswith(prefix):
-                path = name[len(prefix) :].partition("::")[0]
-                file_of[node] = numbers.setdefault(path, len(numbers))
-        parts = memory.parts(read_factors(active), active, now)
-        columns: list[list[Column]] = []
-        for at, (_, rows, weights) in enumerate(parts):
-            ends = np.sort(np.stack([file_of[rows.a], file_of[rows.b]], axis=1), axis=1)
-            keep = (weights > QUERY_CAP) & (ends[:, 0] >= 0) & (ends[:, 0] != ends[:, 1])
-            source = np.full(len(rows), at, np.int64)
-            columns.append([part[keep] for part in (ends, weights, rows.count, rows.lasting, rows.at, source)])
-        if not columns:
-            return cls.of(None, active, prefix, now)
-        ends, weight, count, lasting, when, source = (np.concatenate(part) for part in zip(*columns, strict=True))
-        return cls(numbers, list(numbers), ends, weight, count, lasting, when, source, [name for name, _, _ in parts])
+_TEST_MARKS: Final = re.compile(r"^test_|_(test|tests|spec)$")
 
-    def links(self, path: str) -> list[Linked]:
-        """The files beside one, each once: 1 − Π (1 − weight) over the edges between the two."""
-        number = self.numbers.get(path)
-        if number is None:
-            return []
-        rows = np.flatnonzero((self.ends == number).any(axis=1))
-        others = np.where(self.ends[rows, 0] == number, self.ends[rows, 1], self.ends[rows, 0])
-        found = []
-        for other in np.unique(others).tolist():
-            mine = rows[others == other]
-            best = mine[np.argmax(self.weight[mine])]
-            found.append(
-                Linked(
-                    self.names[other],
-                    float(1 - np.prod(1 - self.weight[mine])),
-                    self.namespaces[int(self.source[best])],
-                    int(self.count[mine].max()),
-                    bool(self.lasting[mine].any()),
-                    utc_text(float(self.at[mine].max())),
+
+def _learned_between_files(
+    memory: StoredMemory | None, active: str, prefix: str, path: str, now: float
+) -> tuple[dict[str, Linked], dict[str, float]]:
+    """(other file → the strongest edge between it and `path`, file → its strongest edge to any other file), as a
+    reader of `active` sees them at `now`."""
+    if memory is None:
+        return {}, {}
+    numbers: dict[str, int] = {}
+    file_of = np.full(memory.n_nodes, -1, np.int64)
+    for node, name in memory.names.items():
+        if name.startswith(prefix):
+            file_of[node] = numbers.setdefault(path_of(name[len(prefix) :]), len(numbers))
+    paths, mine = list(numbers), numbers.get(path, -2)
+    strongest = np.zeros(len(paths))
+    learned: dict[str, Linked] = {}
+    for namespace, rows, weights in memory.parts(read_factors(active), active, now):
+        a, b = file_of[rows.a], file_of[rows.b]
+        # What only questions have lifted tells nothing; what was once taught strongly does, however faded.
+        counts = ((weights > QUERY_CAP) | (rows.strong > 0)) & (a != b)
+        for ends in (a, b):
+            inside = counts & (ends >= 0)
+            np.maximum.at(strongest, ends[inside], weights[inside])
+        lasting = rows.lasting
+        for row in np.flatnonzero(counts & (a >= 0) & (b >= 0) & ((a == mine) | (b == mine))).tolist():
+            other = paths[int(b[row] if a[row] == mine else a[row])]
+            weight = float(weights[row])
+            if other not in learned or learned[other].weight < weight:
+                learned[other] = Linked(
+                    other, weight, namespace, int(rows.count[row]), bool(lasting[row]), utc_text(float(rows.at[row]))
                 )
-            )
-        return found
-
-
-_HOP: Final = 0.3
-_IMPORT_WEIGHT: Final = 0.8
-_BESIDE_WEIGHT: Final = 0.3
+    return learned, dict(zip(paths, strongest.tolist(), strict=True))
 
 
 def structural_neighbors(corpus: Corpus, node: str, known: set[str]) -> list[Linked]:
@@ -189,7 +167,7 @@ def structural_neighbors(corpus: Corpus, node: str, known: set[str]) -> list[Lin
         identity = corpus.id(other)
         if other != doc and weight > 0 and identity not in known:
             found[identity] = max(found.get(identity, 0.0), weight)
-    return [Linked(identity, round(weight, 4), STRUCTURAL, 0, False, None) for identity, weight in found.items()]
+    return [Linked(identity, weight, STRUCTURAL, 0, False, None) for identity, weight in found.items()]
 
 
 _STRUCTURAL_WEIGHT: Final = 0.5

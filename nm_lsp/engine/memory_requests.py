@@ -224,6 +224,24 @@ class MemoryExportResult:
     text: str | None = field(default=None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryImportParams:
+    """`source` is a JSON bundle: a file inside the folder, on the command line also elsewhere."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryImportResult:
+    """`edges` and `transitions` were taken into `shared`; `unchanged` edges were there at least as strong; `unknown`
+    rows name a symbol or file that is not here and were left out."""
+
+    edges: int
+    transitions: int
+    unchanged: int
+    unknown: int
+
+
 @dataclass(frozen=True, slots=True)
 class DecayResult:
     """What was forgotten for good: edges below 0.01, transitions below 0.5, edges of symbols that are no more."""

@@ -176,16 +176,24 @@ class SynapseStore:
                 write.put(ns, a, b, Synapse(*fields).halved(now, namespace))
         return len(rows)
 
-    def take_in(self, namespace: str, edges: Sequence[tuple[str, str, Synapse]], now: float) -> int:
-        """Edges of a bundle: the greater weight of both stays. Raises `InvalidInput` for an impossible weight, before
-        anything is written."""
+    def take_in(
+        self,
+        namespace: str,
+        edges: Sequence[tuple[str, str, Synapse]],
+        steps: Sequence[tuple[str, str, float]],
+        at: float,
+        now: float,
+    ) -> tuple[int, int]:
+        """What a bundle of the time `at` holds: of each edge and transition the greater stays, so that a bundle can be
+        taken in twice. Returns the edges and transitions that changed. Raises `InvalidInput` for an impossible weight,
+        before anything is written."""
         for _, _, synapse in edges:
             check_weight(synapse.weight)
         with self._writing(now) as write:
             ns = write.namespace(namespace)
-            for a, b, synapse in edges:
-                write.change(ns, a, b, _Raise(synapse, now, namespace))
-        return len(edges)
+            n_edges = sum(write.change(ns, a, b, _Raise(synapse, now, namespace)) for a, b, synapse in edges)
+            n_steps = sum(write.raise_step(ns, namespace, a, b, n, at) for a, b, n in steps)
+        return n_edges, n_steps
 
     # -- names and namespaces -----------------------------------------------------------------------------------------
 
@@ -378,6 +386,14 @@ class _Write:
         row = self.connection.execute(sql.TRANSITION, (ns, a, b)).fetchone()
         before = transition_at(row[0], now - row[1], namespace) if row else 0.0
         self.connection.execute(sql.PUT_TRANSITION, (ns, a, b, min(before + n, TRANSITION_CAP), now))
+
+    def raise_step(self, ns: int, namespace: str, a: str, b: str, n: float, at: float) -> int:
+        ends = self.node(a), self.node(b)
+        row = self.connection.execute(sql.TRANSITION, (ns, *ends)).fetchone()
+        if row is not None and transition_at(row[0], at - row[1], namespace) >= n:
+            return 0
+        self.connection.execute(sql.PUT_TRANSITION, (ns, *ends, min(n, TRANSITION_CAP), at))
+        return 1
 
     def learned_at(self, default: float) -> float:
         return _fact(self.connection, "learned", default)

@@ -85,6 +85,14 @@ MEMORY_COMMANDS: tuple[Command, ...] = (
         "All edges and transitions as a versioned JSON bundle, or the readable page as Markdown.",
     ),
     _row(
+        "synapses.import",
+        m.MemoryImportParams,
+        m.MemoryImportResult,
+        "import_",
+        "Import what others learned",
+        "Takes what a bundle's `personal` and `shared` hold into `shared`, where it counts half; all of it or nothing.",
+    ),
+    _row(
         "synapses.decay",
         Nothing,
         m.DecayResult,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from nm_lsp.engine.memory_requests import (
     FeedbackParams,
     InspectParams,
     MemoryExportParams,
+    MemoryImportParams,
     NeighborsParams,
     NextParams,
     ProbeParams,
@@ -207,6 +209,68 @@ def test_inspect_export_reset_decay(work: Editing) -> None:
     text = (work.root / ".neuralmind" / "lsp" / "audit.jsonl").read_text()
     assert text.count("synapses.export") == 2
     assert text.count("synapses.reset") == 1
+
+
+def test_what_others_learned_is_taken_into_the_shared_namespace(work: Editing) -> None:
+    learn(work, (ADD, ZONE), (TOTAL, RENDER), times=2)
+    work.git("checkout", "-q", "-b", "feature")
+    work.tick()
+    learn(work, (ADD, RENDER))
+    work.desk.export(MemoryExportParams(to="bundle.json"), GO, CALLER)
+    work.desk.reset(ResetParams(namespace="all", confirm=True), GO, CALLER)
+    first = work.desk.import_(MemoryImportParams(source="bundle.json"), GO, CALLER)
+    # Two pairs of symbols and of their files, and the steps between; nothing of the branch.
+    assert (first.edges, first.transitions, first.unchanged, first.unknown) == (4, 2, 0, 0)
+    assert work.weights("shared") == {
+        (ADD, ZONE): pytest.approx(0.51, abs=1e-3),
+        (TOTAL, RENDER): pytest.approx(0.51, abs=1e-3),
+    }
+    assert work.weights()[ADD, ZONE] == pytest.approx(0.255, abs=1e-3)
+    once = work.desk.export(MemoryExportParams(), GO, CALLER).text
+    assert work.desk.import_(MemoryImportParams(source="bundle.json"), GO, CALLER).edges == 0
+    assert work.desk.export(MemoryExportParams(), GO, CALLER).text == once
+    work.desk.export(MemoryExportParams(to="second.json"), GO, CALLER)
+    again = work.desk.import_(MemoryImportParams(source="second.json"), GO, CALLER)
+    assert (again.edges, again.transitions, again.unchanged) == (0, 0, 4)
+    assert work.desk.export(MemoryExportParams(), GO, CALLER).text == once
+    assert (work.root / ".neuralmind" / "lsp" / "audit.jsonl").read_text().count("synapses.import") == 3
+
+
+@pytest.mark.parametrize("weight", ["-0.5", "1.5", "Infinity", "NaN", '"much"'])
+def test_a_bundle_with_an_impossible_weight_changes_nothing(work: Editing, weight: str) -> None:
+    learn(work, (ADD, ZONE))
+    before = work.desk.export(MemoryExportParams(), GO, CALLER).text
+    assert before is not None
+    edges = f'[["{ADD}", "{RENDER}", 0.4, 1, 1], ["{ADD}", "{CONFIRM}", {weight}, 1, 1]]'
+    head = '"format": "nm-lsp-synapses", "version": 1, "time": "2026-01-01T00:00:00Z"'
+    content = f'{{{head}, "namespaces": {{"personal": {{"edges": {edges}, "transitions": []}}}}}}'
+    work.write({"bundle.json": content})
+    with pytest.raises(InvalidInput, match=r"namespaces\.personal\.edges\[1\]\[2\]"):
+        work.desk.import_(MemoryImportParams(source="bundle.json"), GO, CALLER)
+    assert work.desk.export(MemoryExportParams(), GO, CALLER).text == before
+
+
+def test_what_a_bundle_names_and_is_not_here_is_left_out(work: Editing, tmp_path: Path) -> None:
+    rows = [[ADD, ZONE, 0.4, 1, 1], [ADD, "gone.py::f", 0.4, 1, 1], ["cart.py::Cart.gone", ZONE, 0.4, 1, 1]]
+    bundle = {
+        "format": "nm-lsp-synapses",
+        "version": 1,
+        "time": "2026-01-01T00:00:00Z",
+        "namespaces": {"shared": {"edges": rows, "transitions": [["gone.py::f", ADD, 1]]}},
+    }
+    outside = tmp_path / "bundle.json"
+    outside.write_text(json.dumps(bundle))
+    result = work.desk.import_(MemoryImportParams(source=str(outside)), GO, CALLER)
+    assert (result.edges, result.transitions, result.unknown) == (1, 0, 3)
+    with pytest.raises(Refused):
+        work.desk.import_(MemoryImportParams(source=str(outside)), GO, replace(CALLER, face="lsp"))
+    with pytest.raises(NotFound):
+        work.desk.import_(MemoryImportParams(source="none.json"), GO, CALLER)
+    with pytest.raises(InvalidInput):
+        work.desk.import_(MemoryImportParams(source="cart.py"), GO, CALLER)
+    work.is_indexed, work.cause = False, "the disk is full"
+    with pytest.raises(Refused, match="the disk is full"):
+        work.desk.import_(MemoryImportParams(source=str(outside)), GO, CALLER)
 
 
 def test_savings_survive_and_name_their_formula(work: Editing) -> None:

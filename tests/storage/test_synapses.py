@@ -78,7 +78,7 @@ def test_namespaces_never_leak(store: SynapseStore) -> None:
     teach(store, ("a", "c"), namespace="branch:two")
     teach(store, ("a", "d"), namespace="ephemeral")
     teach(store, ("a", "p"))
-    store.take_in("shared", [("a", "s", Synapse(1.0, NOW, 1, 0))], NOW)
+    store.take_in("shared", [("a", "s", Synapse(1.0, NOW, 1, 0))], [], NOW, NOW)
     assert weights(store) == {("a", "p"): 0.3, ("a", "s"): 0.5}
     assert weights(store, "branch:one") == {("a", "b"): 0.3, ("a", "p"): 0.24, ("a", "s"): 0.5}
     assert weights(store, "ephemeral") == {("a", "d"): 0.3, ("a", "p"): 0.24, ("a", "s"): 0.5}
@@ -185,8 +185,23 @@ def test_a_clock_that_jumped_deletes_nothing(store: SynapseStore) -> None:
 @pytest.mark.parametrize("weight", [-0.5, 1.5, float("inf"), float("nan")])
 def test_impossible_bundles_change_nothing(store: SynapseStore, weight: float) -> None:
     with pytest.raises(InvalidInput):
-        store.take_in("shared", [("a", "b", Synapse(0.5, NOW)), ("a", "c", Synapse(weight, NOW))], NOW)
+        store.take_in("shared", [("a", "b", Synapse(0.5, NOW)), ("a", "c", Synapse(weight, NOW))], [], NOW, NOW)
     assert store.memory().n_edges == 0
+
+
+def test_of_a_bundle_the_greater_stays_so_that_it_can_be_taken_in_twice(store: SynapseStore) -> None:
+    edges, steps = [("a", "b", Synapse(0.5, NOW, 3, 2)), ("a", "c", Synapse(0.2, NOW, 1, 0))], [("a", "b", 4.0)]
+    assert store.take_in("shared", edges, steps, NOW, NOW) == (2, 1)
+    assert store.take_in("shared", edges, steps, NOW, NOW) == (0, 0)
+    later = [("b", "a", Synapse(0.4, NOW, 9, 9)), ("a", "c", Synapse(0.3, NOW, 1, 0))]
+    assert store.take_in("shared", later, [("a", "b", 3.0), ("b", "a", 1.0)], NOW, NOW) == (1, 1)
+    assert weights(store) == {("a", "b"): 0.25, ("a", "c"): 0.15}
+    memory = store.memory()
+    numbers = memory.numbers
+    assert {ends: n for ends, (n, _) in memory.steps["shared"].items()} == {
+        (numbers["a"], numbers["b"]): 4.0,
+        (numbers["b"], numbers["a"]): 1.0,
+    }
 
 
 @pytest.mark.parametrize("kind", ["garbage", "foreign"])

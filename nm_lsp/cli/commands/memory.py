@@ -1,4 +1,4 @@
-"""`nm-lsp memory`: inspect, reset, export and settle what use has taught."""
+"""`nm-lsp memory`: inspect, reset, export, import and settle what use has taught."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nm_lsp.cli.memory_output import CALLER
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.cli.session import session
-from nm_lsp.engine.memory_requests import InspectParams, MemoryExportParams, ResetParams
+from nm_lsp.engine.memory_requests import InspectParams, MemoryExportParams, MemoryImportParams, ResetParams
 from nm_lsp.engine.requests import Nothing
 
 app = command_app()
@@ -18,7 +18,7 @@ app = command_app()
 
 @app.callback()
 def memory() -> None:
-    """Inspect, reset, export or settle what use has taught."""
+    """Inspect, reset, export, import or settle what use has taught."""
 
 
 @app.command()
@@ -94,6 +94,26 @@ def export(
             output.text(clean(result.text.rstrip("\n")))
         else:
             output.note(f"{result.edges:,} pairs written to {result.path}")
+
+
+@app.command("import")
+def import_(
+    source: Annotated[str, typer.Argument(help="A bundle that `memory export` wrote.")],
+    folder: Folder = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Take in what others learned; it counts half of what is learned here."""
+    output = Output(as_json=as_json, verbose=verbose)
+    with session(folder, output) as opened:
+        result = opened.host.memory.import_(MemoryImportParams(source=source), opened.cancel, CALLER)
+        if opened.emit(result):
+            return
+        output.text(f"{result.edges:,} pairs and {result.transitions:,} transitions taken in")
+        if result.unchanged:
+            output.note(f"{result.unchanged:,} pairs were there at least as strong")
+        if result.unknown:
+            output.warn(f"{result.unknown:,} rows name symbols or files that are not here and were left out")
 
 
 @app.command()

@@ -6,7 +6,6 @@ Requests run on the caller's thread and read memory that is refreshed when anybo
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused, StoreProblem
 from nm_lsp.engine.decision_requests import Caller
 from nm_lsp.engine.decisions.worktree import WorkTree
-from nm_lsp.engine.memory import inspecting, linking, probing, reviewing
+from nm_lsp.engine.memory import exchange, inspecting, linking, probing, reviewing
 from nm_lsp.engine.memory.keeper import MemoryKeeper, MemoryKeepers
 from nm_lsp.engine.memory.learner import Learner
 from nm_lsp.engine.memory.page import MemoryPage
@@ -32,6 +31,8 @@ from nm_lsp.engine.memory_requests import (
     InspectResult,
     MemoryExportParams,
     MemoryExportResult,
+    MemoryImportParams,
+    MemoryImportResult,
     Neighbor,
     NeighborsParams,
     NeighborsResult,
@@ -51,7 +52,7 @@ from nm_lsp.engine.requests import Nothing, Place, Problem
 from nm_lsp.events.bus import Event
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.storage.synapses import SynapseStore
-from nm_lsp.synapses.rules import read_factors
+from nm_lsp.synapses.rules import SHARED, read_factors
 
 MAX_LIMIT: Final = 100
 SHOWN_FROM: Final = 0.10
@@ -382,16 +383,39 @@ class MemoryDesk:
             raise InvalidInput("form", f"{params.form!r} is neither json nor markdown")
         memory, active = self.keeper.memory(), self._where.standpoint().namespace
         text = (
-            json.dumps(inspecting.bundle(memory, self._clock()), ensure_ascii=False, indent=1) + "\n"
+            exchange.bundle_text(exchange.bundle_of(memory, self._clock()))
             if params.form == "json"
             else inspecting.page(memory, active)
         )
         n_edges = memory.n_edges if memory is not None else 0
         if params.to is None:
             return MemoryExportResult(n_edges, None, text)
-        path = inspecting.write_export(self._folder, params.to, text)
+        path = exchange.write_export(self._folder, params.to, text)
         self._audit("synapses.export", path, {"edges": n_edges}, caller)
         return MemoryExportResult(n_edges, path)
+
+    def import_(self, params: MemoryImportParams, cancel: Cancellation, caller: Caller) -> MemoryImportResult:
+        """Take a bundle into the namespace `shared`, the only way into it. Taking it in again changes nothing."""
+        bundle = exchange.read_bundle(self._folder, params.source, may_leave=caller.face == "cli")
+        if not self._ready():
+            raise Refused(
+                f"Which nodes exist is not known: {self._cause() or 'the index is still being built'}.",
+                hint="Import it again when `nm-lsp status` says that the index is ready.",
+            )
+        corpus, prefix = self._corpus(), self._where.prefix.text
+
+        def is_known(node: str) -> bool:
+            # What lies outside the opened folder is not in its index, and may well exist.
+            return not node.startswith(prefix) or corpus.find(node[len(prefix) :]) is not None
+
+        found = exchange.incoming(bundle, is_known, self._clock())
+        cancel.check()
+        store = self._writable()
+        self._write_now()
+        n_edges, n_steps = store.take_in(SHARED, found.edges, found.steps, found.at, self._clock())
+        after: Payload = {"edges": n_edges, "transitions": n_steps, "unknown": found.n_unknown}
+        self._audit("synapses.import", Path(params.source).name, after, caller)
+        return MemoryImportResult(n_edges, n_steps, len(found.edges) - n_edges, found.n_unknown)
 
     def decay(self, _: Nothing, cancel: Cancellation, __: Caller) -> DecayResult:
         """Forget for good what has decayed away, and edges of symbols that are no more."""

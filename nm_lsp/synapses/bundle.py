@@ -111,10 +111,7 @@ def _edge(row: object, where: str) -> BundleEdge:
         raise InvalidInput(where, "is not [node, node, weight, count, strong]")
     a, b = _ends(row, where)
     weight = _number(row[2], f"{where}[2]")
-    try:
-        check_weight(weight)
-    except InvalidInput as error:
-        raise InvalidInput(f"{where}[2]", str(error)) from error
+    check_weight(weight, f"{where}[2]")
     count, strong = _count(row[3], f"{where}[3]"), _count(row[4], f"{where}[4]")
     if strong > count:
         raise InvalidInput(f"{where}[4]", f"{strong} strong activations are more than the {count} of all")

@@ -120,10 +120,10 @@ def check_strength(strength: float) -> None:
         raise InvalidInput("strength", f"{strength} is no number from 0 to 1")
 
 
-def check_weight(weight: float) -> None:
+def check_weight(weight: float, field: str = "weight") -> None:
     """Raises `InvalidInput` for a weight of a bundle that is negative, above 1, infinite or no number."""
     if not (math.isfinite(weight) and 0.0 <= weight <= 1.0):
-        raise InvalidInput("weight", f"{weight} is no number from 0 to 1")
+        raise InvalidInput(field, f"{weight} is no number from 0 to 1")
 
 
 def transition_at(count: float, elapsed_s: float, namespace: str) -> float:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +14,9 @@ from typing import Any
 
 import pytest
 from editing import ENVIRONMENT
-from lsp_harness import FULL, REAL, ProcessClient
+from lsp_harness import FULL, REAL, LspError, ProcessClient
+
+from nm_lsp.storage.times import utc_text
 
 Start = Callable[..., ProcessClient]
 BODY = "def {name}():\n    return {n}\n"
@@ -98,6 +103,36 @@ def test_an_editor_teaches(shop: Path, env: dict[str, str], process_client: Star
     )
     assert status.stdout == ""
     assert "cart.py::cart" in (shop / ".neuralmind" / "SYNAPSE_MEMORY.md").read_text()
+
+
+def write_bundle(shop: Path, weight: float) -> dict[str, str]:
+    learned = {"edges": [["cart.py::cart", "ship.py::ship", weight, 3, 3]], "transitions": []}
+    data = {"format": "nm-lsp-synapses", "version": 1, "time": utc_text(time.time() - 60)}
+    (shop / "bundle.json").write_text(json.dumps({**data, "namespaces": {"personal": learned}}))
+    return {"source": "bundle.json"}
+
+
+def test_what_others_learned_shows_beside_the_decisions_that_govern(
+    shop: Path, env: dict[str, str], process_client: Start
+) -> None:
+    client = process_client(REAL, env=env)
+    client.start(shop, FULL, {"settings": {"synapses": {"hover": True}}})
+    until(lambda: client.request("neuralmind/status", {})["ready"])
+    record = {"title": "Carts are small", "rationale": "They must fit a bike.", "files": ["cart.py::cart"]}
+    client.request("neuralmind/decisions.record", record)
+    with pytest.raises(LspError, match=r"namespaces\.personal\.edges\[0\]\[2\]"):
+        client.request("neuralmind/synapses.import", write_bundle(shop, -0.5))
+    taken = client.request("neuralmind/synapses.import", write_bundle(shop, 0.9))
+    assert taken == {"edges": 1, "transitions": 0, "unchanged": 0, "unknown": 0}
+    at = {"textDocument": {"uri": (shop / "cart.py").as_uri()}, "position": {"line": 0, "character": 5}}
+    text = client.request("textDocument/hover", at)["contents"]["value"]
+    assert text.index("Carts are small") < text.index("Usually changes together with") < text.index("ship.py::ship")
+    assert client.stop() == 0
+    ended = subprocess.run(
+        [sys.executable, "-m", "nm_lsp", "memory", "import", "bundle.json", "--json"],
+        cwd=shop, env={**os.environ, **env}, check=True, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert json.loads(ended.stdout) == {"edges": 0, "transitions": 0, "unchanged": 1, "unknown": 0}
 
 
 def test_a_locked_store_holds_up_nothing(shop: Path, env: dict[str, str], process_client: Start) -> None:

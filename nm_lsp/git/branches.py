@@ -5,6 +5,7 @@ Must not know: synapses. Every function raises `GitUnavailable` where git does n
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,27 +17,43 @@ _MAX_COMPARED: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class HeadMove:
-    """One entry of HEAD's log: where it moved to and how. `action` is git's own text: "commit: subject", "pull: …"."""
+    """One entry of HEAD's log: where it moved to and how. `action` is git's own text: "commit: subject", "pull: …".
+
+    `committed_at` is the commit's own time, in Unix seconds.
+    """
 
     commit: str
     parents: tuple[str, ...]
     email: str
+    committed_at: float
     action: str
 
     @property
     def is_new_commit(self) -> bool:
-        """A commit made here, by hand: no merge, amend, rebase, pull, cherry-pick or checkout."""
-        return self.action.startswith(("commit: ", "commit (initial): ")) and len(self.parents) <= 1
+        """A commit made here, by hand: no merge, amend, rebase, pull, cherry-pick or checkout; nor the first of all,
+        which brings in what was there."""
+        return self.action.startswith("commit: ") and len(self.parents) == 1
+
+    @property
+    def left_branch(self) -> str | None:
+        """What HEAD was on before, a branch or a commit, where this move is a checkout; else None."""
+        found = _CHECKOUT.match(self.action)
+        return found[1] if found is not None else None
+
+
+_CHECKOUT: Final = re.compile(r"checkout: moving from (\S+) to ")
 
 
 def head_moves(git: Git, limit: int = 20) -> list[HeadMove]:
     """The latest moves of HEAD in this work tree, newest first; none where git keeps no log."""
-    output = git.run("log", "-g", "-z", f"--max-count={limit}", "--format=%H%n%P%n%ae%n%gs", "HEAD", "--", ok=(0, 128))
+    form = "--format=%H%n%P%n%ae%n%ct%n%gs"
+    output = git.run("log", "-g", "-z", f"--max-count={limit}", form, "HEAD", "--", ok=(0, 128))
     found = []
     for row in output.decode("utf-8", "replace").split("\0"):
-        fields = row.split("\n", 3)
-        if len(fields) == 4:
-            found.append(HeadMove(fields[0], tuple(fields[1].split()), fields[2], fields[3].strip()))
+        fields = row.split("\n", 4)
+        if len(fields) == 5:
+            commit, parents, email, at, action = fields
+            found.append(HeadMove(commit, tuple(parents.split()), email, float(at), action.strip()))
     return found
 
 

@@ -115,8 +115,8 @@ class SynapseStore:
             self._memory = memory or read_anew(connection, stamp)
         return self._memory
 
-    def already_seen(self, keys: Sequence[bytes], source: str) -> set[bytes]:
-        """Those of `keys` that another kind of source has counted."""
+    def already_seen(self, keys: Sequence[bytes], source: str | None = None) -> set[bytes]:
+        """Those of `keys` that another kind of source than `source` has counted; without one, that any has."""
         with self._database.reading() as connection:
             rows = {key: connection.execute(sql.SEEN, (key,)).fetchone() for key in keys}
         return {key for key, row in rows.items() if row is not None and row[0] != source}
@@ -124,6 +124,12 @@ class SynapseStore:
     def counters(self) -> dict[str, int]:
         with self._database.reading() as connection:
             return dict(connection.execute("SELECT name, value FROM counters ORDER BY name").fetchall())
+
+    def tip(self, namespace: str) -> str | None:
+        """The commit that HEAD was last seen at while `namespace` was written."""
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT tip FROM namespaces WHERE name = ?", (namespace,)).fetchone()
+        return str(row[0]) if row is not None and row[0] is not None else None
 
     def branches(self) -> list[BranchRow]:
         """The namespaces of branches that hold anything."""

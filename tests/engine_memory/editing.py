@@ -81,6 +81,15 @@ class Editing:
             writes_page=lambda: True,
         )
 
+    def reopen(self) -> None:
+        """Another process, after what happened meanwhile."""
+        self.desk.close()
+        self.tree.close()
+        self.desk = self._open()
+        self.reindex()
+        self.tick()
+        self.tick()
+
     def close(self) -> None:
         self.desk.close()
         self.keepers.close()
@@ -89,9 +98,11 @@ class Editing:
 
     # -- the disk -----------------------------------------------------------------------------------------------------
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments: str, at: float | None = None) -> str:
+        """`at` is the time of what is committed."""
+        dates = {f"GIT_{who}_DATE": f"@{at:.0f} +0000" for who in ("AUTHOR", "COMMITTER")} if at is not None else {}
         done = subprocess.run(
-            ["git", *arguments], cwd=self.root, env=ENVIRONMENT, check=True, capture_output=True, text=True
+            ["git", *arguments], cwd=self.root, env=ENVIRONMENT | dates, check=True, capture_output=True, text=True
         )
         return done.stdout.strip()
 

@@ -337,6 +337,93 @@ def test_other_commits_teach_nothing(work: Editing, how: str) -> None:
     nothing_learned(work)
 
 
+def commit_unseen(work: Editing, *paths: str, days_ago: float = 0.0, author: str = "Ada <ada@example.org>") -> None:
+    write_bodies(work, *paths)
+    work.git("commit", "-q", "-a", "-m", "x", "--author", author, at=work.now - days_ago * DAY_S)
+
+
+def test_commits_made_while_nothing_ran_are_learned_once_as_they_count_by_now(work: Editing) -> None:
+    commit_unseen(work, "ship.py", "mail.py", days_ago=30)
+    commit_unseen(work, "cart.py", "mail.py", days_ago=60)
+    commit_unseen(work, "cart.py", "ship.py", days_ago=91)
+    commit_unseen(work, "cart.py", "ship.py", author="Bob <bob@example.org>")
+    work.reopen()
+    by_age = {
+        ("mail.py", "ship.py"): pytest.approx(0.15, abs=1e-3),
+        ("cart.py", "mail.py"): pytest.approx(0.075, abs=1e-3),
+    }
+    assert work.weights(files=True) == pytest.approx(by_age, abs=1e-3)
+    assert work.counters()["commits"] == 2
+    work.reopen()
+    assert work.weights(files=True) == pytest.approx(by_age, abs=1e-3)
+    assert work.counters()["commits"] == 2
+
+
+def test_two_that_start_learn_a_commit_once(work: Editing) -> None:
+    commit_unseen(work, "ship.py", "mail.py")
+    other = work._open()
+    work.desk.close()
+    work.desk = work._open()
+    for _ in range(2):
+        work.desk.tick()
+        other.tick()
+    work.flush()
+    assert work.weights() == {(CONFIRM, ESTIMATE): pytest.approx(0.3)}
+    assert work.counters()["commits"] == 1
+    other.close()
+
+
+def test_what_a_process_saw_is_not_learned_again_by_the_next(work: Editing) -> None:
+    write_bodies(work, "ship.py", "mail.py")
+    work.git("commit", "-q", "-a", "-m", "x", at=work.now)
+    work.tick()
+    work.tick()
+    learned = work.weights()
+    work.reopen()
+    assert work.weights() == learned == {(CONFIRM, ESTIMATE): 0.3}
+
+
+def test_past_commits_count_for_their_branch(work: Editing) -> None:
+    for branch, path in (("kept", "ship.py"), ("merged", "cart.py")):
+        work.git("checkout", "-q", "-b", branch)
+        commit_unseen(work, path, "mail.py")
+    work.git("checkout", "-q", "main")
+    work.git("merge", "-q", "--no-ff", "-m", "merge", "merged", at=work.now)
+    work.git("branch", "-q", "-D", "merged")
+    work.git("checkout", "-q", "-b", "open")
+    commit_unseen(work, "cart.py", "ship.py")
+    work.git("checkout", "-q", "main")
+    work.git("checkout", "-q", "-b", "dropped")
+    commit_unseen(work, "cart.py", "ship.py")
+    work.git("checkout", "-q", "--detach", "main")
+    commit_unseen(work, "cart.py", "ship.py")
+    work.git("checkout", "-q", "main")
+    work.git("branch", "-q", "-D", "dropped")
+    work.reopen()
+    work.tick()
+    merged = dict.fromkeys([("mail.py", "ship.py"), ("cart.py", "mail.py")], 0.24)
+    assert work.weights("personal", files=True) == pytest.approx(merged, abs=1e-3)
+    assert work.weights("branch:open", files=True) == {("cart.py", "ship.py"): 0.3}
+    assert work.weights("ephemeral", files=True) == {}
+    assert work.counters()["commits"] == 3
+
+
+def test_past_commits_and_weights_follow_files_that_moved_meanwhile(work: Editing) -> None:
+    learn_pair(work)
+    commit_unseen(work, "ship.py", "mail.py")
+    work.reopen()
+    before = work.weights(files=True)
+    commit_unseen(work, "cart.py", "ship.py", author="Bob <bob@example.org>")
+    work.git("mv", "ship.py", "shipping.py")
+    work.git("commit", "-q", "-m", "move", "--author", "Bob <bob@example.org>", at=work.now)
+    work.reopen()
+    after = work.weights(files=True)
+    assert after["mail.py", "shipping.py"] == before["mail.py", "ship.py"] > 0
+    assert after["cart.py", "shipping.py"] == before["cart.py", "ship.py"] > 0
+    assert set(work.weights()) >= {(ADD, "shipping.py::zone")}
+    assert not any("ship.py" in pair for pair in after)
+
+
 # -- files without an editor -----------------------------------------------------------------------------------------
 
 

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from nm_lsp.base.errors import GitUnavailable
 from nm_lsp.decisions.changes import Difference
 from nm_lsp.engine.memory.shapes import Shapes
-from nm_lsp.engine.memory.whereabouts import Standpoint
+from nm_lsp.engine.memory.whereabouts import Standpoint, namespace_of
+from nm_lsp.git import Head
 from nm_lsp.git import Repository as GitRepository
 from nm_lsp.git.branches import HeadMove, branch_tips, head_moves, is_merged_by_content, moved_files
 from nm_lsp.storage.synapses import BranchRow
 from nm_lsp.synapses.edits import changed_lines, symbols_at
 from nm_lsp.synapses.pairs import MAX_FILES, MAX_SYMBOLS
-from nm_lsp.synapses.rules import BRANCH
+from nm_lsp.synapses.rules import (
+    BRANCH,
+    COMMIT_STRENGTH,
+    DAY_S,
+    PERSONAL,
+    READ_FACTORS,
+    decayed,
+    half_life_s,
+)
 from nm_lsp.worker.sources import Unreadable, decode
 
-MAX_COMMITS = 20
-MAX_BYTES = 2_000_000
+MAX_COMMITS: Final = 20
+MAX_PAST: Final = 200
+MAX_PAST_MOVES: Final = 1_000
+PAST_S: Final = 90 * DAY_S
+"""Commits from before the process are learned so far back: an older one has faded to less than an opened file."""
+MAX_BYTES: Final = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +50,83 @@ class CommitLesson:
     symbols: tuple[str, ...] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
 
+    def renamed(self, files: Mapping[str, str]) -> CommitLesson:
+        """The same lesson where files (old → new path) are called otherwise."""
+
+        def name(symbol: str) -> str:
+            path, mark, rest = symbol.partition("::")
+            return files.get(path, path) + mark + rest
+
+        return replace(self, symbols=tuple(map(name, self.symbols)))
+
+
+def commit_key(commit: str) -> bytes:
+    """What says in the store that a commit was dealt with."""
+    return b"commit:" + bytes.fromhex(commit)
+
 
 def own_commits(git: GitRepository, since: str | None) -> list[HeadMove]:
     """The commits made by hand in this work tree after HEAD was at `since`, oldest first."""
-    moves = head_moves(git.git, MAX_COMMITS)
-    email = git.setting("user.email")
-    found = []
+    moves = itertools.takewhile(lambda move: move.commit != since, head_moves(git.git, MAX_COMMITS))
+    return [move for move in moves if is_own(move, git.setting("user.email"))][::-1]
+
+
+def is_own(move: HeadMove, email: str | None) -> bool:
+    """Whether it is a commit made by hand, here, by whom git is configured for."""
+    return move.is_new_commit and (email is None or move.email == email)
+
+
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    """A commit of one's own from the log of HEAD, and the branch it was made on; None with a detached HEAD."""
+
+    move: HeadMove
+    branch: str | None
+
+
+def past_commits(git: GitRepository, branch: str | None, now: float) -> list[PastCommit]:
+    """One's own commits in this work tree of the last `PAST_S`, `MAX_PAST` at most, oldest first. HEAD is on `branch`.
+
+    What was made where is told by the checkouts between: a name that no branch could have is a commit's.
+    """
+    email, moves = git.setting("user.email"), head_moves(git.git, MAX_PAST_MOVES)
+    found: list[PastCommit] = []
     for move in moves:
-        if move.commit == since:
+        if len(found) == MAX_PAST:
             break
-        if move.is_new_commit and (email is None or move.email == email):
-            found.append(move)
+        if is_own(move, email) and now - move.committed_at <= PAST_S:
+            found.append(PastCommit(move, branch))
+        left = move.left_branch
+        if left is not None:
+            branch = None if _LIKE_A_COMMIT.fullmatch(left) else left
     return found[::-1]
+
+
+_LIKE_A_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}|HEAD.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a past commit is learned, and what part of its strength."""
+
+    namespace: str
+    strength: float
+
+
+def place_of(git: GitRepository, past: PastCommit, standpoint: Standpoint, now: float) -> Place | None:
+    """A commit counts for the branch it was made on, faded by its age; for the default branch, as a merged branch does,
+    once that has it; for none if neither is there. Raises `GitUnavailable`."""
+    if past.branch is None:
+        return None
+    default, tips = standpoint.default_branch, branch_tips(git.git)
+    namespace, part = namespace_of(Head(past.move.commit, past.branch), default), COMMIT_STRENGTH
+    if namespace != PERSONAL:
+        base = tips[default][0] if default is not None and default in tips else None
+        if base is not None and git.is_ancestor(past.move.commit, base):
+            namespace, part = PERSONAL, COMMIT_STRENGTH * READ_FACTORS[PERSONAL]
+        elif past.branch not in tips:
+            return None
+    return Place(namespace, decayed(part, now - past.move.committed_at, half_life_s(namespace)))
 
 
 def lesson_of(git: GitRepository, move: HeadMove, shapes: Shapes) -> CommitLesson:
@@ -93,8 +174,10 @@ def _text(git: GitRepository, content: str | None) -> str | None:
         return None
 
 
-def renamed_between(git: GitRepository, old: str, new: str) -> dict[str, str]:
+def renamed_between(git: GitRepository, old: str, new: str | None) -> dict[str, str]:
     """Old → new path of the files that were renamed between two commits. Raises `GitUnavailable`."""
+    if new is None:
+        return {}
     (difference,) = git.differences([(old, new)])
     return moved_files(git.git, old, new) if _may_rename(difference) else {}
 

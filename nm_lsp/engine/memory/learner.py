@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nm_lsp.base.errors import GitUnavailable, StoreProblem
-from nm_lsp.engine.memory.commits import branch_news, lesson_of, own_commits, renamed_between
+from nm_lsp.base.errors import StoreProblem
+from nm_lsp.engine.memory.batch import Batch
 from nm_lsp.engine.memory.funnel import QUIET_S, Funnel, Notes
+from nm_lsp.engine.memory.history import History
 from nm_lsp.engine.memory.shapes import Shapes
 from nm_lsp.engine.memory.sieve import Committed, Edit, HeadWatch, Sieve
-from nm_lsp.engine.memory.whereabouts import Standpoint, Whereabouts
-from nm_lsp.engine.memory.writes import Join, NoteBranch, Rename, Settle, Teach, nothing
-from nm_lsp.git import Repository as GitRepository
+from nm_lsp.engine.memory.whereabouts import Whereabouts
+from nm_lsp.engine.memory.writes import Rename, Settle, Teach, nothing
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.storage.synapses import Teaching
 from nm_lsp.synapses.edits import symbols_at
 from nm_lsp.synapses.pairs import MAX_FILES, Pair, RecentTouches, association_strength, is_bulk, pair, pairs_of
-from nm_lsp.synapses.rules import COMMIT_STRENGTH, EDIT_STRENGTH, OPEN_STRENGTH, USED_STRENGTH
+from nm_lsp.synapses.rules import EDIT_STRENGTH, OPEN_STRENGTH, USED_STRENGTH
 
 MAX_PENDING: Final = 200
 WRITTEN_AS_ONE: Final = 5
@@ -43,18 +43,6 @@ _REMEMBERED: Final = 500
 
 Publish = Callable[[str, Callable[[], dict[str, object]]], None]
 """Kind of event and what makes its content, called only if somebody listens."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What was edited, folder-relative, before it is known which of it the index knows."""
-
-    symbols: tuple[str, ...]
-    opened: tuple[str, ...]
-    seen: tuple[tuple[bytes, str], ...]
-    at: float
-    strength: float
-    commit: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +79,7 @@ class Learner:
         self._pending: deque[Batch] = deque()
         self._asked: deque[_Asked] = deque(maxlen=5)
         self._renames: deque[dict[str, str]] = deque()
-        self._head: Standpoint | None = None
+        self._history = History(where, self.shapes, corpus, self._pending.append, self._rename, self._texts.clear)
         self._settled_at = self._counted_at = clock()
         self._lifts: dict[Pair, None] = {}
         self.refused: dict[str, int] = {}
@@ -130,7 +118,9 @@ class Learner:
             notes = self.funnel.take(now, all_of_it=all_of_it)
             if notes is not None:
                 self._close(notes)
-            self._look_at_head(now)
+            self._history.look(now)
+            if not all_of_it:
+                self._history.learn_past(now)
             self._teach_pending()
             self._housekeeping(now)
 
@@ -219,9 +209,11 @@ class Learner:
 
     def _teach(self, batch: Batch, corpus: Corpus) -> None:
         symbols = known_nodes(corpus, batch.symbols)
-        namespace = self._where.standpoint().namespace
+        namespace = batch.namespace or self._where.standpoint().namespace
         recent = self._recent.setdefault(namespace, RecentTouches())
-        n_unknown = len(set(batch.symbols)) - len(symbols)
+        counters = {"unknown": len(set(batch.symbols)) - len(symbols)}
+        if batch.commit is not None:
+            counters["bulk" if batch.is_bulk else "commits"] = 1
         pairs: dict[Pair, float] = dict.fromkeys(pairs_of(symbols), batch.strength)
         steps: list[tuple[str, str]] = []
         if batch.commit is None:
@@ -233,7 +225,7 @@ class Learner:
                 pairs.setdefault(both, strength)
             steps = recent.steps(symbols, batch.at)
             recent.remember(symbols, pairs, batch.at)
-        self._submit(namespace, batch, pairs, steps, {"unknown": n_unknown})
+        self._submit(namespace, batch, pairs, steps, counters)
 
     def _submit(
         self,
@@ -310,44 +302,7 @@ class Learner:
             latest = recent.latest(self._clock(), 1) if recent is not None else []
         return latest[0].symbol if latest else None
 
-    # -- HEAD -------------------------------------------------------------------------------------------------------
-
-    def _look_at_head(self, now: float) -> None:
-        standpoint = self._where.standpoint()
-        before, self._head = self._head, standpoint
-        git = self._where.git
-        if git is None or (before is not None and before.head == standpoint.head):
-            return
-        try:
-            self._texts.clear()
-            if before is not None:
-                self._learn_commits(git, before, now)
-                if before.head.branch == standpoint.head.branch:
-                    self._follow_renames(git, before, standpoint, now)
-        except GitUnavailable:
-            return
-        self._look_at_branches(now)
-
-    def _learn_commits(self, git: GitRepository, before: Standpoint, now: float) -> None:
-        prefix = self._where.prefix
-        for move in own_commits(git, before.head.commit):
-            lesson = lesson_of(git, move, self.shapes)
-            if lesson.moved:
-                self._rename(lesson.moved, now)
-            inside = [path for path in map(prefix.to_folder, lesson.symbols) if path is not None]
-            if lesson.n_files > MAX_FILES or is_bulk(len(inside), lesson.n_files):
-                self._where.keeper.count({"bulk": 1})
-                continue
-            self._where.keeper.count({"commits": 1})
-            key = b"commit:" + bytes.fromhex(move.commit)
-            self._pending.append(Batch(tuple(inside), (), (), now, COMMIT_STRENGTH, key))
-
-    def _follow_renames(self, git: GitRepository, before: Standpoint, after: Standpoint, now: float) -> None:
-        old, new = before.head.commit, after.head.commit
-        if old is not None and new is not None and old != new:
-            renames = renamed_between(git, old, new)
-            if renames:
-                self._rename(renames, now)
+    # -- names ------------------------------------------------------------------------------------------------------
 
     def _take_renames(self, now: float) -> None:
         while self._renames:
@@ -365,20 +320,6 @@ class Learner:
         if self._where.keeper.store(create=False) is not None or self._where.keeper.has_queued:
             self._where.keeper.submit(Rename(namespace, dict(renames), now))
 
-    def _look_at_branches(self, now: float) -> None:
-        git = self._where.git
-        store = self._where.keeper.store(create=False)
-        if git is None or store is None:
-            return
-        try:
-            news = branch_news(git, store.branches(), self._where.standpoint())
-        except StoreProblem:
-            return
-        for row in news.notes:
-            self._where.keeper.submit(NoteBranch(row.namespace, row.tip, row.diverged, now))
-        for namespace in news.merged:
-            self._where.keeper.submit(Join(namespace, now))
-
     # -- now and then -----------------------------------------------------------------------------------------------
 
     def _housekeeping(self, now: float) -> None:
@@ -388,7 +329,7 @@ class Learner:
             self.write_counts(now)
         if not 0 <= now - self._settled_at < SETTLE_EVERY_S:
             self._settled_at = now
-            self._look_at_branches(now)
+            self._history.look_at_branches(now)
             if keeper.store(create=False) is not None:
                 keeper.submit(Settle(now, self._where.standpoint().namespace, self.is_gone()))
 

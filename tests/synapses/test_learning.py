@@ -198,6 +198,17 @@ def test_a_hub_passes_on_less() -> None:
     assert first.energy == pytest.approx(0.6 * math.sqrt(50 / 200))
 
 
+def test_of_a_vast_hub_the_strongest_edges_count() -> None:
+    """By itself it brings nothing to mind; what another seed brings, it still makes stronger."""
+    leaves = range(2, 4_002)
+    star = [(0, leaf, 0.5 + leaf / 10_000) for leaf in leaves]
+    assert network(star, 4_002).spread({0: 1.0}) == []
+    found = network([*star, (1, 4_001, 0.5), (1, 2, 0.5)], 4_002).spread({0: 1.0, 1: 1.0})
+    hub = 0.6 * math.sqrt(50 / 4_000) * (0.5 + 0.4001)
+    assert [fired.node for fired in found] == [4_001, 2]
+    assert [fired.energy for fired in found] == pytest.approx([0.3 + hub, 0.3])
+
+
 def test_edges_that_only_questions_lifted_are_not_recalled() -> None:
     many = network([(n, 99, QUERY_CAP) for n in range(10)], 100)
     assert many.spread(dict.fromkeys(range(10), 1.0)) == []

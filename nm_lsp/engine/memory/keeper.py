@@ -101,6 +101,12 @@ class MemoryKeeper:
             for name, value in counters.items():
                 self._counts[name] = self._counts.get(name, 0) + value
 
+    def take_counts(self) -> dict[str, int]:
+        """What was counted and not written yet, for a write that takes it along."""
+        with self._changed:
+            counts, self._counts = self._counts, {}
+        return counts
+
     @property
     def pending_counts(self) -> dict[str, int]:
         with self._changed:
@@ -160,8 +166,8 @@ class MemoryKeeper:
         return True
 
     def _write_counts(self) -> None:
+        counts = self.take_counts()
         with self._changed:
-            counts, self._counts = self._counts, {}
             if self.n_dropped:
                 counts["dropped"] = counts.get("dropped", 0) + self.n_dropped
                 self.n_dropped = 0

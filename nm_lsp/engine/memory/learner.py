@@ -7,7 +7,7 @@ not know is never stored: while there is no index, batches are kept by file, `MA
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -236,6 +236,9 @@ class Learner:
         counters: Mapping[str, int],
     ) -> None:
         to_repository = self._where.prefix.text
+        if batch.commit is None and (pairs or steps or batch.seen):
+            # One write for both. A commit may be known already, and then nothing of it is written.
+            counters = Counter(counters) + Counter(self._where.keeper.take_counts())
         taught = Teaching(
             namespace,
             batch.at,

@@ -93,7 +93,7 @@ class ReviewParams:
 
 @dataclass(frozen=True, slots=True)
 class ReviewHit:
-    """`energy` in [0, 1]; `because` is the changed symbol that brought most of it."""
+    """`energy` in [0, 1]; `because` is the changed symbol, or its file, that brought most of it."""
 
     id: str
     place: Place

@@ -164,6 +164,12 @@ def test_a_review_names_what_usually_changes_too(work: Editing) -> None:
     result = work.desk.review(ReviewParams(), GO, CALLER)
     assert result.changed == (ADD,)
     assert [(row.id, row.because) for row in result.missing] == [(ZONE, ADD)]
+    # A symbol that nobody edited before: its file says what goes with it.
+    work.git("checkout", "-q", "--", ".")
+    work.write({"cart.py": work.read("cart.py").replace("voucher.amount", "voucher.sum")})
+    result = work.desk.review(ReviewParams(), GO, CALLER)
+    assert result.changed == (DISCOUNT,)
+    assert [(row.id, row.because) for row in result.missing] == [("ship.py", "cart.py")]
     with pytest.raises(NotFound):
         work.desk.review(ReviewParams(against="nowhere"), GO, CALLER)
 

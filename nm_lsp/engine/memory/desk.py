@@ -43,7 +43,6 @@ from nm_lsp.engine.memory_requests import (
     ProbeResult,
     ResetParams,
     ResetResult,
-    ReviewHit,
     ReviewParams,
     ReviewResult,
     SavingsResult,
@@ -197,11 +196,9 @@ class MemoryDesk:
         file = corpus.file_numbers.get(path)
         if file is None:
             return []
-        around = [doc for doc in corpus.file_docs(file) if _covers(corpus, doc, line)]
-        node = corpus.id(around[-1]) if around else path
-        rows = linking.learned_neighbors(
-            self.keeper.memory(), self.namespace, self._where.prefix.text, node, self._clock()
-        )
+        node = linking.node_at(corpus, file, line)
+        prefix = self._where.prefix.text
+        rows = linking.learned_neighbors(self.keeper.memory(), self.namespace, prefix, node, self._clock())
         known = [row for row in rows if row.weight >= SHOWN_FROM and corpus.find(row.id) is not None]
         return [(row.id, row.weight) for row in sorted(known, key=lambda row: (-row.weight, row.id))[:limit]]
 
@@ -312,15 +309,8 @@ class MemoryDesk:
             git, self._where.prefix, self._folder, corpus, self.learner.shapes, params.against, cancel
         )
         recall = self.recall()
-        found: list[ReviewHit] = []
-        if recall is not None:
-            paths = {symbol.partition("::")[0] for symbol in changed}
-            for row in recall.spread(dict.fromkeys(changed, 1.0), top=params.limit * 4):
-                doc = corpus.find(row.id)
-                # What lies in a changed file has been seen by whoever changed it.
-                if doc is not None and row.id.partition("::")[0] not in paths and len(found) < params.limit:
-                    found.append(ReviewHit(row.id, place_of(corpus, doc), round(row.energy, 4), row.source))
-        return ReviewResult(tuple(changed), tuple(found))
+        missing = reviewing.missing(recall, corpus, changed, params.limit) if recall is not None else ()
+        return ReviewResult(tuple(changed), missing)
 
     def probe(self, params: ProbeParams, cancel: Cancellation, _: Caller) -> ProbeResult:
         """Ask for documented symbols by what their documentation says, and see which are not found."""
@@ -413,7 +403,7 @@ class MemoryDesk:
         store = self._writable()
         self._write_now()
         n_edges, n_steps = store.take_in(SHARED, found.edges, found.steps, found.at, self._clock())
-        after: Payload = {"edges": n_edges, "transitions": n_steps, "unknown": found.n_unknown}
+        after = {"edges": n_edges, "transitions": n_steps, "unknown": found.n_unknown}
         self._audit("synapses.import", Path(params.source).name, after, caller)
         return MemoryImportResult(n_edges, n_steps, len(found.edges) - n_edges, found.n_unknown)
 
@@ -480,11 +470,6 @@ class MemoryDesk:
         keeper = self._where.tree.keeper
         actor = inspecting.actor_of(self._where.git)
         keeper.append(lambda _held: (), acts=[Act(actor, caller.face, action, subject, None, after)])
-
-
-def _covers(corpus: Corpus, doc: int, line: int) -> bool:
-    span = corpus.node(doc).span
-    return span.start_line <= line <= span.end_line
 
 
 def place_of(corpus: Corpus, doc: int) -> Place:

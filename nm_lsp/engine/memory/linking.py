@@ -72,6 +72,13 @@ def learned_neighbors(memory: StoredMemory | None, active: str, prefix: str, nod
     return list(best.values())
 
 
+def node_at(corpus: Corpus, file: int, line: int) -> str:
+    """The innermost symbol of a line of a file, else the file."""
+    spans = ((doc, corpus.node(doc).span) for doc in corpus.file_docs(file))
+    around = [doc for doc, span in spans if span.start_line <= line <= span.end_line]
+    return str(corpus.id(around[-1])) if around else corpus.file_path(file)
+
+
 def file_neighbors(
     memory: StoredMemory | None, corpus: Corpus, active: str, prefix: str, path: str, now: float
 ) -> list[Linked]:

@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "engine_memory"))
 
 from editing import CALLER, GO, Editing
 from learning_histories import MAX_FILES, Change, History, generated, of_repository, questions, split
+from learning_server import LspError, ServerEditing
 from retrieval_corpus import build, own_texts, parse_all, read_folder
 
 from nm_lsp.engine.memory.linking import FREQUENT
@@ -69,7 +70,7 @@ def _segment(path: str, text: str) -> Segment:
     return builder.build()
 
 
-def replay(work: Replay, train: Sequence[Change], *, edits: bool, commits: bool, seed: int = 1) -> None:
+def replay(work: Replay | ServerEditing, train: Sequence[Change], *, edits: bool, commits: bool, seed: int = 1) -> None:
     """A person makes these changes."""
     chance = random.Random(seed)
     for n, change in enumerate(train):
@@ -95,7 +96,7 @@ def replay(work: Replay, train: Sequence[Change], *, edits: bool, commits: bool,
         work.git("commit", "-q", "--allow-empty", "-m", f"change {n}", *author)
         work.tick()
         work.tick()
-        work.screen.clear()
+        work.close_documents()
         work.now += chance.uniform(1_800, 43_200)
         work.tick()
 
@@ -109,6 +110,26 @@ def neighbors(work: Replay, *, learned_only: bool = False) -> Rank:
         return [row.id for row in rows if not learned_only or row.source not in {STRUCTURAL, FREQUENT}]
 
     return lambda path, _change: listed(path)
+
+
+def measure_server(history: History) -> None:
+    """Edits and commits, through the real server; the baselines are those of `measure`."""
+    train, test = split(history)
+    with tempfile.TemporaryDirectory() as folder:
+        work = ServerEditing(Path(folder).resolve() / "r", history.start)
+        replay(work, train, edits=True, commits=True)
+
+        @functools.cache
+        def listed(path: str) -> list[str] | None:
+            try:
+                return [row["id"] for row in work.ask("neighbors", {"symbol": path, "limit": 10})["neighbors"]]
+            except LspError:
+                return None
+
+        known = frozenset(path for change in test for path in change.files if listed(path) is not None)
+        posed = list(questions(test, known))
+        show("neighbors, real server", recall_at(lambda path, _change: listed(path) or [], posed))
+        work.close()
 
 
 def by_folder(known: frozenset[str], train: Sequence[Change]) -> Rank:
@@ -232,12 +253,16 @@ def main() -> None:
     parser.add_argument("--repository", type=Path, action="append", default=[])
     parser.add_argument("--project", action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--questions", type=Path)
+    parser.add_argument("--server", action="store_true", help="Real histories also through the real server; slow.")
     parser.add_argument("--commits", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     asked = json.loads(given.questions.read_text("utf-8")) if given.questions else {}
     for folder in given.repository:
-        measure(of_repository(folder, folder.resolve().name), ())
+        history = of_repository(folder, folder.resolve().name)
+        measure(history, ())
+        if given.server:
+            measure_server(history)
     for project in given.project:
         name, _, path = project.partition("=")
         texts = {path: text for path, text in read_folder(Path(path)).items() if path.endswith((".py", ".md", ".rst"))}

@@ -152,6 +152,9 @@ class Editing:
             self.write({path: self.screen[path][0]})
             self.desk.document_saved(path)
 
+    def close_documents(self) -> None:
+        self.screen.clear()
+
     def reload(self, *paths: str) -> None:
         """The editor follows the disk, as VS Code does after a checkout."""
         for path in paths:

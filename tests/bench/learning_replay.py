@@ -1,15 +1,19 @@
 """Does learning help? Replays histories as a person's edits and asks which files change together.
 
-    python tests/bench/learning_replay.py --repository PATH --project NAME=PATH ... [--questions FILE] [--commits 200]
+    python tests/bench/learning_replay.py --repository PATH ... [--server]
+    python tests/bench/learning_replay.py --project NAME=PATH ... [--questions FILE] [--commits 200]
 
-`--repository` replays the real history of a git repository, `--project` a generated one over real sources (see
-`learning_histories`). The first 70 % of the commits are learned from: each file is opened, changed and saved 20 to 90 s
-after the one before, by the calls an editor causes, on an injected clock; a commit ends the work; half an hour to half
-a day passes. Of each later commit every file is given in turn: is another of its files among the first 5, 10?
+`--repository` replays the real history of a git repository (`real_histories.py` unpacks four), `--project` a generated
+one over real sources (see `learning_histories`). The first 70 % of the commits are learned from: each file is opened,
+changed and saved 20 to 90 s after the one before, by the calls an editor causes, on an injected clock; a commit ends
+the work; half an hour to half a day passes. A commit of more than 20 files is no editing: its files are just there, as
+after a checkout. Of each later commit, up to 20 files, every file is given in turn: is another of its files among the
+first 5, 10?
 
-Printed beside three baselines (files of the same folder, the import graph, counting of common commits): the learner
-with only the edits, only the commits, and both. With `--questions` (project → [[question, ids, more ids]]) search is
-asked before and after learning: the rank of the right symbol, and the number of hits.
+Printed beside three baselines (files of the same folder, the import graph, counting of common commits, of all sizes):
+the learner with only the edits, only the commits, and both. With `--server` the edits and commits also go through the
+real server, message by message. With `--questions` (project → [[question, ids, more ids]]) search is asked before and
+after learning: the rank of the right symbol, and the number of hits.
 """
 
 from __future__ import annotations

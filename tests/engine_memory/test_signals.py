@@ -534,7 +534,7 @@ def test_branches_learn_apart(work: Editing) -> None:
     assert set(work.weights()) == {(ADD, ZONE)}
 
 
-@pytest.mark.parametrize("how", ["merge", "fast-forward", "squash", "pick"])
+@pytest.mark.parametrize("how", ["merge", "fast-forward", "squash", "pick", "upstream gone"])
 def test_a_merged_branch_joins_the_default_one(work: Editing, how: str) -> None:
     work.git("checkout", "-q", "-b", "feature")
     learn_pair(work)
@@ -554,6 +554,12 @@ def test_a_merged_branch_joins_the_default_one(work: Editing, how: str) -> None:
             work.git("merge", "-q", "--no-ff", "-m", "merge", "feature")
         case "fast-forward":
             work.git("merge", "-q", "--ff-only", "feature")
+        case "upstream gone":
+            # As a forge leaves it that merged in its own way: the branch was pushed and is no longer there.
+            work.git("init", "-q", "--bare", "../forge")
+            work.git("remote", "add", "forge", "../forge")
+            work.git("push", "-q", "-u", "forge", "feature")
+            work.git("push", "-q", "forge", "--delete", "feature")
         case "squash":
             work.git("merge", "-q", "--squash", "feature")
             work.git("commit", "-q", "-m", "squashed", "--author", "Bob <bob@example.org>")
@@ -564,6 +570,21 @@ def test_a_merged_branch_joins_the_default_one(work: Editing, how: str) -> None:
     work.tick()
     assert work.weights("personal")[ADD, ZONE] == pytest.approx(0.24, abs=0.01)
     assert work.weights("branch:feature") == {}
+
+
+def test_what_a_deleted_branch_learned_ages_out(work: Editing) -> None:
+    work.git("checkout", "-q", "-b", "dropped")
+    learn_pair(work)
+    work.save()
+    work.git("commit", "-q", "-a", "-m", "work", "--author", "Bob <bob@example.org>")
+    work.tick()
+    work.git("checkout", "-q", "main")
+    work.git("branch", "-q", "-D", "dropped")
+    for month in range(7):
+        assert bool(work.weights("branch:dropped")) is (month < 5)
+        assert work.weights() == {}
+        work.pass_time(30 * DAY_S, step=15 * DAY_S)
+    assert work.weights("personal") == work.weights("branch:dropped") == {}
 
 
 def test_a_branch_without_commits_of_its_own_is_not_merged(work: Editing) -> None:

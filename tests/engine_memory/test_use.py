@@ -174,6 +174,43 @@ def test_a_review_names_what_usually_changes_too(work: Editing) -> None:
         work.desk.review(ReviewParams(against="nowhere"), GO, CALLER)
 
 
+def shown_as_learned(work: Editing) -> list[str]:
+    """All that is shown of what `ADD`, or its file, goes with, in every way of asking."""
+    desk, line = work.desk, work.read("cart.py").split("\n").index("    def add(self, product):")
+    rows = [
+        row
+        for symbol in (ADD, "cart.py")
+        for row in desk.neighbors(NeighborsParams(symbol=symbol), GO, CALLER).neighbors
+    ]
+    recall = desk.recall()
+    return [
+        *(row.id for row in rows if row.source != "structural"),
+        *(step.id for step in desk.next(NextParams(symbol=ADD), GO, CALLER).steps),
+        *(row.id for row in desk.review(ReviewParams(), GO, CALLER).missing),
+        *(identity for identity, _ in desk.associations("cart.py", line)),
+        *(row.id for row in (recall.spread({ADD: 1.0}) if recall is not None else ())),
+    ]
+
+
+def test_nothing_that_is_asked_shows_what_another_branch_learned(work: Editing) -> None:
+    work.git("checkout", "-q", "-b", "a")
+    learn(work, (ADD, ZONE), (ZONE, RENDER), times=6)
+    work.git("commit", "-q", "--allow-empty", "-m", "on a")
+    work.tick()
+    edited = {"cart.py": work.read("cart.py").replace("append(product)", "append(product, 1)")}
+    work.write(edited)
+    shown = shown_as_learned(work)
+    # The symbol is shown in all five ways, the file beside it.
+    assert shown.count(ZONE) == 5
+    assert "ship.py" in shown
+    work.git("checkout", "-q", "main", "--force")
+    work.git("checkout", "-q", "-b", "b")
+    work.screen.clear()
+    work.tick()
+    work.write(edited)
+    assert shown_as_learned(work) == []
+
+
 def test_associations_for_a_hover(work: Editing) -> None:
     learn(work, (ADD, ZONE), times=2)
     line = next(n for n, text in enumerate(work.read("cart.py").splitlines()) if "def add" in text)

@@ -249,6 +249,37 @@ def test_two_processes_lose_no_count(tmp_path: Path, store: SynapseStore) -> Non
     assert store.counters() == {"batches": 400}
 
 
+_TOLD = """
+import sys
+from pathlib import Path
+from nm_lsp.storage.synapses import SynapseStore, Teaching
+store = SynapseStore.open(Path(sys.argv[1]), 1.8e9)
+for n in range(100_000):
+    store.teach(Teaching("personal", 1.8e9 + n, [("a", "b", 1.0)], counters={"batches": 1}))
+    print(n + 1, flush=True)
+"""
+
+
+def test_a_killed_process_loses_nothing_that_was_written(tmp_path: Path, store: SynapseStore) -> None:
+    kept = 0
+    for n in range(3):
+        told = tmp_path / f"told{n}"
+        with told.open("w") as out:
+            child = subprocess.Popen([sys.executable, "-c", _TOLD, str(store.path)], stdout=out)
+            deadline = time.monotonic() + 60
+            while told.read_text().count("\n") < 20 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            child.kill()
+            child.wait(60)
+        n_told = told.read_text().count("\n")
+        n_batches = store.counters()["batches"]
+        # The last one may have been written and not told.
+        assert n_told >= 20
+        assert kept + n_told <= n_batches <= kept + n_told + 1
+        assert counts(store) == {("a", "b"): n_batches}
+        kept = n_batches
+
+
 def test_a_batch_is_whole_or_absent(tmp_path: Path) -> None:
     armed = [False]
 

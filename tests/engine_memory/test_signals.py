@@ -482,7 +482,8 @@ def test_a_rename_that_git_finds_carries_what_was_learned(work: Editing) -> None
     assert set(work.weights()) == {(ADD, "parcel.py::zone")}
 
 
-def test_a_symbol_that_moved_carries_what_was_learned(work: Editing) -> None:
+@pytest.mark.parametrize("is_watched", [True, False])
+def test_a_symbol_that_moved_carries_what_was_learned(work: Editing, is_watched: bool) -> None:
     learn_pair(work)
     work.git("commit", "-q", "-a", "-m", "edits", "--author", "Bob <bob@example.org>")
     work.tick()
@@ -491,7 +492,12 @@ def test_a_symbol_that_moved_carries_what_was_learned(work: Editing) -> None:
     work.write({"ship.py": text[:start].rstrip() + "\n", "zones.py": text[start:]})
     work.git("add", "-A")
     work.reindex()
-    work.commit("move zone")
+    work.git("commit", "-q", "-m", "move zone", at=work.now)
+    if is_watched:
+        work.tick()
+        work.tick()
+    else:
+        work.reopen()
     assert (ADD, "zones.py::zone") in work.weights()
     assert (ADD, ZONE) not in work.weights()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from nm_lsp.base.errors import GitUnavailable, StoreProblem
@@ -60,10 +61,11 @@ class History:
 
     def look(self, now: float) -> None:
         """Learn from what happened to HEAD since the last look; at the first one, from what nobody has learned."""
-        standpoint = self._where.standpoint()
+        git, standpoint = self._where.git, self._where.standpoint()
+        if git is None:
+            return
         before, self._head = self._head, standpoint
-        git = self._where.git
-        if git is None or (before is not None and before.head == standpoint.head):
+        if before is not None and before.head == standpoint.head:
             return
         try:
             self._moved()
@@ -74,7 +76,7 @@ class History:
                     self._learn_commit(lesson_of(git, move, self._shapes), now)
                 if before.head.branch == standpoint.head.branch:
                     self._follow_renames(git, before.head.commit, standpoint, now)
-        except GitUnavailable:
+        except (GitUnavailable, StoreProblem):
             return
         self.look_at_branches(now)
 
@@ -102,7 +104,10 @@ class History:
                     lesson = lesson_of(git, past.move, self._shapes)
                     if any(self._is_missing(symbol, corpus) for symbol in lesson.symbols):
                         lesson = lesson.renamed(renamed_between(git, past.move.commit, standpoint.head.commit))
-                    self._learn_commit(lesson, now, place)
+                    # What moved on another branch, or has come back since, has its old name here.
+                    is_here = place.namespace == standpoint.namespace
+                    moved = {old: new for old, new in lesson.moved.items() if is_here and self._is_gone(old, corpus)}
+                    self._learn_commit(replace(lesson, moved=moved), now, place)
         except GitUnavailable:
             # What is left is learned at the next start.
             self._past.clear()
@@ -110,6 +115,10 @@ class History:
     def _is_missing(self, symbol: str, corpus: Corpus) -> bool:
         path = self._where.prefix.to_folder(path_of(symbol))
         return path is not None and path not in corpus.file_numbers
+
+    def _is_gone(self, symbol: str, corpus: Corpus) -> bool:
+        node = self._where.prefix.to_folder(symbol)
+        return node is not None and corpus.find(node) is None
 
     def _learn_commit(self, lesson: CommitLesson, now: float, place: Place | None = None) -> None:
         """`place` is where, and how strongly, a commit of the past counts."""
@@ -131,18 +140,17 @@ class History:
 
     def look_at_branches(self, now: float) -> None:
         """Note where branches are; those that were merged join the default one."""
-        git = self._where.git
+        git, standpoint = self._where.git, self._where.standpoint()
         store = self._where.keeper.store(create=False)
         if git is None or store is None:
             return
         try:
-            news = branch_news(git, store.branches(), self._where.standpoint())
+            news = branch_news(git, store.branches(), standpoint)
+            has_moved = standpoint.namespace == PERSONAL and store.tip(PERSONAL) != standpoint.head.commit
         except StoreProblem:
             return
-        standpoint = self._where.standpoint()
-        tip = standpoint.head.commit
-        if standpoint.namespace == PERSONAL and store.tip(PERSONAL) != tip:
-            self._where.keeper.submit(NoteBranch(PERSONAL, tip, False, now))
+        if has_moved:
+            self._where.keeper.submit(NoteBranch(PERSONAL, standpoint.head.commit, False, now))
         for row in news.notes:
             self._where.keeper.submit(NoteBranch(row.namespace, row.tip, row.diverged, now))
         for namespace in news.merged:

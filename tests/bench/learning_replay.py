@@ -12,8 +12,8 @@ first 5, 10?
 
 Printed beside three baselines (files of the same folder, the import graph, counting of common commits, of all sizes):
 the learner with only the edits, only the commits, and both. With `--server` the edits and commits also go through the
-real server, message by message. With `--questions` (project → [[question, ids, more ids]]) search is asked before and
-after learning: the rank of the right symbol, and the number of hits.
+real server, message by message. With `--questions` (project → [[question, ids, more ids]]) search is asked, after
+learning, without and with what was learned: the rank of the right symbol, and the number of hits.
 """
 
 from __future__ import annotations
@@ -203,8 +203,8 @@ class Answered:
     n_recalled: int
 
 
-def answered(work: Replay, asked: Sequence[tuple[str, list[str]]]) -> Answered:
-    recall = work.desk.recall()
+def answered(work: Replay, asked: Sequence[tuple[str, list[str]]], *, recalls: bool) -> Answered:
+    recall = work.desk.recall() if recalls else None
     total, in_five, n_hits, n_recalled = 0.0, 0, 0, 0
     for question, right in asked:
         extra = MORE_LOOKED_AT if recall is not None and not recall.is_empty else 0
@@ -225,13 +225,10 @@ def show(label: str, values: tuple[float, ...]) -> None:
 
 def measure(history: History, asked: Sequence[tuple[str, list[str]]]) -> None:
     train, test = split(history)
-    before: Answered | None = None
-    after: dict[str, Answered] = {}
+    answers: dict[str, tuple[Answered, Answered]] = {}
     for name, edits, commits in (("edits", True, False), ("commits", False, True), ("both", True, True)):
         with tempfile.TemporaryDirectory() as folder:
             work = Replay(Path(folder) / "r", history.start)
-            if asked and before is None:
-                before = answered(work, asked)
             replay(work, train, edits=edits, commits=commits)
             known = frozenset(work.corpus.file_numbers)
             posed = list(questions(test, known))
@@ -243,13 +240,13 @@ def measure(history: History, asked: Sequence[tuple[str, list[str]]]) -> None:
             show(f"neighbors, {name}", recall_at(neighbors(work), posed))
             show("  learned ones alone", recall_at(neighbors(work, learned_only=True), posed))
             if asked:
-                after[name] = answered(work, asked)
+                # Both over the texts as they are now: the edits of the history change what search finds, too.
+                answers[name] = answered(work, asked, recalls=False), answered(work, asked, recalls=True)
             work.close()
-    if before is not None:
-        print(f"  search before           mrr {before.mrr:.3f}  @5 {before.in_five:.3f}  hits {before.n_hits}")
-        for name, result in after.items():
-            recalled = f"hits {result.n_hits}  recall in {result.n_recalled} of {len(asked)} answers"
-            print(f"  search after {name:10} mrr {result.mrr:.3f}  @5 {result.in_five:.3f}  {recalled}")
+    for name, (without, recalled) in answers.items():
+        print(f"  search without recall    mrr {without.mrr:.3f}  @5 {without.in_five:.3f}  hits {without.n_hits}")
+        fired = f"hits {recalled.n_hits}  recall in {recalled.n_recalled} of {len(asked)} answers"
+        print(f"  search after {name:11} mrr {recalled.mrr:.3f}  @5 {recalled.in_five:.3f}  {fired}")
 
 
 def main() -> None:

@@ -143,10 +143,18 @@ class Resolver:
         self._imports: dict[int, dict[str, list[Import]]] = {}
         self._imported: dict[tuple[int, str], list[int] | None] = {}
         self._folders: dict[int, str] = {}
+        self._files: dict[int, tuple[int, ...]] = {}
 
-    def imported_files(self, file: int) -> list[int]:
+    def imported_files(self, file: int) -> tuple[int, ...]:
         """Files of the workspace that `file` imports, each once, in order of first import."""
-        index, found = self._index, {}
+        known = self._files.get(file)
+        if known is None:
+            known = self._files[file] = tuple(self._import_targets(file))
+        return known
+
+    def _import_targets(self, file: int) -> dict[int, None]:
+        index = self._index
+        found: dict[int, None] = {}
         path, language = index.path_of(file), index.language_of(file)
         for item in index.imports_of(file):
             targets = self._modules.files(path, item.module, language)
@@ -156,7 +164,7 @@ class Resolver:
             elif not targets and item.symbol:
                 targets = self._modules.files(path, f"{item.module}.{item.symbol}", language)
             found.update(dict.fromkeys(target for target in targets if target != file))
-        return list(found)
+        return found
 
     def resolve(self, source: int, reference: Reference) -> list[Target]:
         """Targets of `reference`, used inside the node `source`; [] where nothing in the workspace is meant."""

@@ -33,8 +33,8 @@ from nm_lsp.search.corpus import Corpus
 from nm_lsp.synapses.pairs import MAX_FILES, is_bulk, path_of
 from nm_lsp.synapses.rules import COMMIT_STRENGTH, PERSONAL
 
-PAST_A_TICK: Final = 5
-"""Commits of before this process that are read in one go."""
+PAST_A_TICK: Final = 2
+"""Commits of before this process that are read in one go: two ticks a second leave the interpreter to requests."""
 
 
 class History:

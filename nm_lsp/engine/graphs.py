@@ -10,6 +10,7 @@ import numpy as np
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
+from nm_lsp.engine.exporting import export_target, write_target
 from nm_lsp.engine.requests import (
     CommunityRow,
     Count,
@@ -112,23 +113,13 @@ def export(folder: Path, corpus: Corpus, params: GraphExportParams, cancel: Canc
     data = to_json(graph)
     if target is None:
         return GraphExportResult(len(graph.nodes), len(graph.edges), None, data)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(target.name + ".partial")
-        temporary.write_text(json.dumps(data, ensure_ascii=False), "utf-8", "surrogateescape")
-        temporary.replace(target)
-    except OSError as error:
-        raise Refused(f"{target} cannot be written: {error.strerror}.") from error
+    write_target(target, json.dumps(data, ensure_ascii=False))
     path = target.relative_to(folder).as_posix()
     return GraphExportResult(len(graph.nodes), len(graph.edges), path, None)
 
 
 def _target(folder: Path, to: str) -> Path:
-    target = (folder / to).resolve()
-    if not target.is_relative_to(folder):
-        raise InvalidInput("to", f"{to!r} lies outside the folder", hint=f"Give a path below {folder}.")
-    if target.is_dir():
-        raise InvalidInput("to", f"{to!r} is a folder", hint="Give the name of a file, such as graph.json.")
+    target = export_target(folder, to)
     if target.exists():
         try:
             is_ours = not validate(json.loads(target.read_bytes()))
@@ -144,10 +135,10 @@ def check(folder: Path, corpus: Corpus, params: GraphValidateParams, cancel: Can
     if params.path is None:
         data: object = to_json(graph_of(corpus, cancel))
     else:
-        source = (folder / params.path).resolve()
-        if not source.is_relative_to(folder):
-            raise InvalidInput("path", f"{params.path!r} lies outside the folder")
         try:
+            source = (folder / params.path).resolve()
+            if not source.is_relative_to(folder):
+                raise InvalidInput("path", f"{params.path[:200]!r} lies outside the folder")
             data = json.loads(source.read_bytes())
         except FileNotFoundError as error:
             raise NotFound(f"{params.path} does not exist.") from error

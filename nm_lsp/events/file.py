@@ -20,6 +20,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from nm_lsp.events.bus import Event, EventBus
+from nm_lsp.storage.files import open_to_append
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class EventWriter:
             return
         try:
             self._roll()
-            handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+            handle = open_to_append(self._path)
             try:
                 for line in kept:
                     os.write(handle, line)

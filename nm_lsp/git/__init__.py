@@ -4,8 +4,9 @@ May import: base, and the plain data of `decisions`. Must not decide anything ab
 use the network, or be imported by the domain.
 
 Every call has an argument list, no shell, a time-out and no standard input of ours; the programs a repository can
-configure (fsmonitor, external diff, textconv, hooks) are off, filters on, since blob ids depend on them. Names are
-`str` with `surrogateescape`. When git cannot answer, `GitUnavailable` says why and what to run.
+configure (fsmonitor, external diff, textconv, hooks) are off. Blob ids depend on filters: those of the user's
+configuration are on, those of a repository's own are not run (`filters`). Names are `str` with `surrogateescape`. When
+git cannot answer, `GitUnavailable` says why and what to run.
 """
 
 from nm_lsp.git.blobs import BlobReader

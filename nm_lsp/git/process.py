@@ -2,13 +2,14 @@
 
 Guarantees: no shell, no terminal, no network, no inherited repository (`GIT_DIR`, `GIT_INDEX_FILE` and all others that
 `git rev-parse --local-env-vars` names are left out), no optional locks, a time-out after which git and what it started
-are ended. Nothing is written to the repository.
+are ended. Nothing is written to the repository. git itself is never taken from the repository's folder.
 
 Must not know: what the answers mean.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -110,7 +111,7 @@ class Git:
                 end(child)
                 raise GitUnavailable(
                     f"git {arguments[0]} did not answer within {limit_s:g} seconds.",
-                    hint=f"Run `git -C {_quoted(self.folder)} status` to see what holds it up.",
+                    hint=f"Run `git -C {quoted(self.folder)} status` to see what holds it up.",
                 ) from None
         if child.returncode not in ok:
             raise self._failure(arguments, child.returncode, complaint)
@@ -124,6 +125,7 @@ class Git:
         try:
             return subprocess.Popen(
                 command,
+                executable=program(self.executable),
                 cwd=self.folder,
                 env=environment(),
                 stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
@@ -148,7 +150,7 @@ class Git:
             place = owner.group(1) or str(self.folder)
             return GitUnavailable(
                 "git refuses to read this repository because another user owns it (dubious ownership).",
-                hint=f"If you trust it, run: git config --global --add safe.directory {_quoted(Path(place))}",
+                hint=f"If you trust it, run: git config --global --add safe.directory {quoted(Path(place))}",
             )
         if not text:
             # git says what it refuses; a wrapper or a wrong program need not.
@@ -163,8 +165,24 @@ class Git:
         shown = " ".join(argument for argument in arguments[:2] if len(argument) <= 60)
         return kind(
             f"git {shown} failed: {first[:300]}",
-            hint=f"Run `git -C {_quoted(self.folder)} fsck --connectivity-only` to see whether it is whole.",
+            hint=f"Run `git -C {quoted(self.folder)} fsck --connectivity-only` to see whether it is whole.",
         )
+
+
+def program(name: str) -> str:
+    """The absolute path of the program `name`, which may be absolute already.
+
+    Only absolute folders of PATH count: the present folder is a repository's, and what lies there is not the user's.
+    Raises `FileNotFoundError`.
+    """
+    if Path(name).is_absolute():
+        return name
+    if Path(name).name == name:
+        suffixes = ("", ".exe") if sys.platform == "win32" else ("",)
+        for found in (Path(folder, name + suffix) for folder in os.get_exec_path() for suffix in suffixes):
+            if found.is_absolute() and found.is_file() and os.access(found, os.X_OK):
+                return str(found)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
 
 
 def environment() -> dict[str, str]:
@@ -193,6 +211,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
+    """`path` as one word of a POSIX shell, for commands that people are told to run."""
     text = str(path)
     return text if re.fullmatch(r"[\w@%+=:,./-]+", text) else "'" + text.replace("'", "'\\''") + "'"

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from nm_lsp.base.errors import GitUnavailable
+from nm_lsp.base.folders import RealFolders
 from nm_lsp.decisions.changes import Change
 from nm_lsp.decisions.model import Content
 from nm_lsp.git import parse
 from nm_lsp.git.blobs import BlobReader, present
+from nm_lsp.git.filters import FilterNotRun, filters_of, untrusted
 from nm_lsp.git.place import Head, Place, read_head
 from nm_lsp.git.process import Git
 
@@ -260,15 +262,19 @@ class Repository:
     def working_contents(self, paths: Iterable[str]) -> dict[str, Content | None]:
         """Path → what `git add` would store of each of `paths` now, filters applied; None where nothing is.
 
-        A file that a sparse checkout leaves out has the content of the index. A folder that is no submodule is None.
+        A file that a sparse checkout leaves out has the content of the index. None is also a folder that is no
+        submodule, and what lies behind a link. Raises `FilterNotRun` where only the repository's own program could tell.
         """
         root = self._root()
         found: dict[str, Content | None] = {}
         regular: list[str] = []
+        folders = RealFolders(root)
         for path in dict.fromkeys(paths):
             found[path] = None
             try:
                 mode = os.lstat(root / path).st_mode
+                if not folders.is_inside(path):
+                    continue
             except (OSError, ValueError):
                 continue
             if stat.S_ISREG(mode):
@@ -279,13 +285,15 @@ class Repository:
             elif stat.S_ISDIR(mode) and (root / path / ".git").exists():
                 commit = read_head(self.git.at(root / path)).commit
                 found[path] = "commit:" + commit if commit else None
+        self._refuse_filters(regular)
         found.update(self._hashed_files(regular))
         if self.place.sparse:
             found.update(self._left_out([path for path, value in found.items() if value is None]))
         return found
 
     def hash_text(self, path: str, text: bytes) -> Content:
-        """The blob id that `git add` would give `path` if it held `text`."""
+        """The blob id that `git add` would give `path` if it held `text`. Raises `FilterNotRun`."""
+        self._refuse_filters([path])
         return self._hashed("hash-object", "--stdin", "--path", path, stdin=text)
 
     def ignored(self, paths: Iterable[str]) -> set[str]:
@@ -366,6 +374,19 @@ class Repository:
 
     def _hashed(self, *arguments: str, stdin: bytes) -> Content:
         return self.git.run(*arguments, stdin=stdin).decode("ascii").strip()
+
+    def unknowable(self, paths: Iterable[str]) -> dict[str, str]:
+        """Those of `paths` whose content only a program of the repository's own configuration could tell, with the name
+        of that filter. One process where there is no such program."""
+        names = untrusted(self.git, self._root())
+        asked = list(paths)
+        if not names or not asked:
+            return {}
+        return {path: name for path, name in filters_of(self.git, asked).items() if name in names}
+
+    def _refuse_filters(self, paths: Sequence[str]) -> None:
+        for path, name in self.unknowable(paths).items() if paths else ():
+            raise FilterNotRun(path, name, self._root())
 
     def _hashed_files(self, paths: Sequence[str]) -> Iterator[tuple[str, Content | None]]:
         listed = [path for path in paths if "\n" not in path and not path.startswith('"')]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,10 @@ from pathlib import Path
 from nm_lsp.audit.chain import AuditRecord
 from nm_lsp.audit.text import Unreadable, archive_range, format_line, parse_line
 from nm_lsp.base.errors import StoreProblem
+from nm_lsp.storage import files
+from nm_lsp.storage.files import open_to_append, write_all
 
 _BLOCK = 65_536
-# Windows would turn line feeds into two characters.
-_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +88,13 @@ class AuditText:
         data = b"".join(format_line(record) for record in records)
         data = data[len(torn) :] if data.startswith(torn) else b"\n" + data
         try:
-            descriptor = os.open(self.path, _APPEND, 0o644)
+            descriptor = open_to_append(self.path)
             try:
                 # A process killed between the halves leaves a torn line.
                 half = len(data) // 2
-                _write_all(descriptor, data[:half])
+                write_all(descriptor, data[:half])
                 failpoint("text-half-written")
-                _write_all(descriptor, data[half:])
+                write_all(descriptor, data[half:])
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -150,19 +149,9 @@ class AuditText:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put `content` in the place of a file at once: a reader sees the old or the new one."""
+    """Put `content` in the place of a file at once, on disk. Raises `StoreProblem`."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        try:
-            _write_all(descriptor, content)
-            os.fsync(descriptor)
-            os.close(descriptor)
-            temporary.chmod(0o644)
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+        files.replace_file(path, content, durable=True)
     except OSError as error:
         raise StoreProblem(f"{path} cannot be written: {error.strerror}") from error
 
@@ -185,20 +174,15 @@ class DroppedRecords:
         line = json.dumps({"time": time, "action": action, "subject": subject, "why": why}).encode("ascii") + b"\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path, _APPEND, 0o644)
+            descriptor = open_to_append(self.path)
             try:
-                _write_all(descriptor, line)
+                write_all(descriptor, line)
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
         except OSError:
             # The disk takes nothing at all; the count of this process is all that is left.
             self._not_even_here += 1
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 def _last_line(path: Path) -> tuple[bytes | None, bytes]:

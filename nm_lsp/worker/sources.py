@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from nm_lsp.base.folders import RealFolders
 from nm_lsp.graph.languages import language_of
 
 BUILT_IN_EXCLUDES = (
@@ -70,12 +71,16 @@ def candidates(
     """
     spec = GitIgnoreSpec.from_lines(excludes) if excludes else None
     root, n_taken = os.fspath(folder), 0
+    folders = RealFolders(folder)
     for path in listing:
         if path.startswith(ALWAYS_EXCLUDED) or (spec and spec.match_file(path)):
             continue
         absolute = f"{root}/{path}"
         language = language_of(path)
         if language is None and not _may_say_its_language(path):
+            continue
+        # git names tracked files although a link took the place of their folder.
+        if not folders.is_inside(path):
             continue
         try:
             status = os.lstat(absolute)
@@ -161,6 +166,8 @@ def read_bytes(folder: Path, path: str, limit: int) -> bytes:
 
     Opened without following a link and without blocking on a pipe that took the file's place.
     """
+    if not RealFolders(folder).is_inside(path):
+        raise Unreadable("it lies behind a link")
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(folder / path, flags)

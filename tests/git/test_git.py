@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 from nm_lsp.base.errors import GitUnavailable
 from nm_lsp.decisions.changes import Change
 from nm_lsp.git import Git, Repository, discover, head_stamp, operation_in_progress
+from nm_lsp.git.filters import TRUST_KEY, FilterNotRun
 from nm_lsp.git.process import environment
 
 Sandbox = Any
@@ -348,15 +352,67 @@ def test_a_git_that_hangs_is_ended_with_what_it_started(sandbox: Sandbox, tmp_pa
             psutil.Process(int((tmp_path / name).read_text())).wait(timeout=10)
 
 
-def test_a_clean_filter_that_hangs_is_a_git_that_does_not_answer(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_a_clean_filter_that_hangs_is_a_git_that_does_not_answer(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sandbox.write(".gitattributes", "*.big filter=slow\n")
     sandbox.commit("one", a="1\n")
-    sandbox.git("config", "filter.slow.clean", "sleep 60")
+    (tmp_path / "own").write_text('[filter "slow"]\n\tclean = sleep 60\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "own"))
     sandbox.write("x.big", "1\n")
     place = discover(sandbox.root)
     assert place is not None
     with Repository(place, timeout_s=0.3) as repository, pytest.raises(GitUnavailable, match="did not answer"):
         repository.working_contents(["x.big"])
+
+
+def test_a_filter_of_the_repository_runs_only_where_the_user_trusts_it(
+    sandbox: Sandbox, opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = tmp_path / "ran"
+    sandbox.write(".gitattributes", "*.big filter=odd.name\n")
+    sandbox.commit("one", a="1\n")
+    sandbox.git("config", "filter.odd.name.clean", f"touch {mark}; cat")
+    sandbox.git("config", TRUST_KEY, str(sandbox.root))
+    sandbox.write("x.big", "1\n")
+    repository = opened()
+    plain = repository.working_contents(["a"])["a"]
+    for ask in (lambda: repository.working_contents(["a", "x.big"]), lambda: repository.hash_text("x.big", b"1\n")):
+        with pytest.raises(FilterNotRun, match=r"'x\.big' goes through the filter 'odd\.name'") as refusal:
+            ask()
+    assert repository.unknowable(["a", "x.big"]) == {"x.big": "odd.name"}
+    assert not mark.exists(), "a repository that trusts itself is not trusted"
+    command = str(refusal.value.hint).partition("run: ")[2]
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "own"))
+    subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
+    assert repository.working_contents(["a", "x.big"]) == {"a": plain, "x.big": plain}
+    assert mark.exists()
+
+
+def test_git_is_not_taken_from_the_folder_it_is_asked_about(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox.write("git", f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (sandbox.root / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f".:{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(sandbox.root)
+    assert Git(sandbox.root).run("--version").startswith(b"git version")
+    for name in ("./git", "sub/../git"):
+        with pytest.raises(GitUnavailable, match="cannot be started"):
+            Git(sandbox.root, executable=name).run("--version")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_lies_behind_a_link_is_not_read(sandbox: Sandbox, opened: Opened, tmp_path: Path) -> None:
+    secret = tmp_path / "outside"
+    secret.mkdir()
+    (secret / "key.py").write_text("KEY = 1\n")
+    sandbox.commit("one", **{"d/key.py": "public = 1\n"})
+    shutil.rmtree(sandbox.root / "d")
+    (sandbox.root / "d").symlink_to(secret)
+    repository = opened()
+    assert "d/key.py" in repository.listing(), "git names it still"
+    assert repository.working_contents(["d/key.py"]) == {"d/key.py": None}
 
 
 def test_no_process_is_left_behind(sandbox: Sandbox) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
+from nm_lsp.base.folders import RealFolders
 from nm_lsp.decisions.globs import anchor_governs
 from nm_lsp.decisions.model import Anchor, AnchorKind, Content, parse_anchor
 from nm_lsp.decisions.validation import escaped
@@ -153,9 +154,9 @@ def _resolved(path: str) -> Path:
 
 
 def _followed(root: Path, repo_path: str, given: str) -> str:
-    """Where a link points inside the repository; a plain path as it is."""
+    """Where a link, or a path behind one, points inside the repository; a plain path as it is."""
     path = root / repo_path
-    if not path.is_symlink():
+    if not path.is_symlink() and RealFolders(root).is_inside(repo_path):
         return repo_path
     target = path.resolve()
     if not target.is_relative_to(root):

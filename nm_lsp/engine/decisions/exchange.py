@@ -7,11 +7,8 @@ overwritten; an import is one transaction with an audit record, or nothing.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +35,8 @@ from nm_lsp.engine.decisions.merging import Merge, merge
 from nm_lsp.engine.decisions.rows import SHORT, Describer
 from nm_lsp.engine.decisions.sources import Found, read_source
 from nm_lsp.engine.decisions.worktree import Look
+from nm_lsp.engine.exporting import is_in_git_folder
+from nm_lsp.storage.files import replace_file
 
 STATUSES: Final = ("active", "all")
 _ATTEMPTS: Final = 3
@@ -105,8 +104,11 @@ def _export_folder(scene: Scene, text: str) -> Path:
         raise InvalidInput("dir", "must not be empty.")
     root = scene.tree.root
     folder = root / repository_path(root, scene.prefix, text)
-    if not folder.resolve().is_relative_to(root.resolve()):
+    real = folder.resolve()
+    if not real.is_relative_to(root.resolve()):
         raise Refused(f"{escaped(text, one_line=True)} is a link that leaves the repository.")
+    if is_in_git_folder(real.relative_to(root.resolve())):
+        raise Refused(f"{escaped(text, one_line=True)} lies in a folder of git's own.", hint="Name another folder.")
     if folder.exists() and not folder.is_dir():
         raise Refused(f"{escaped(text, one_line=True)} is a file.", hint="Give a folder, like docs/decisions.")
     return folder
@@ -138,7 +140,7 @@ def _as_files(scene: Scene, look: Look, folder: Path, history: History, cancel: 
         folder.mkdir(parents=True, exist_ok=True)
     changed = [path for path, text in texts.items() if _read(path) != text]
     for path in changed:
-        _write(path, texts[path])
+        replace_file(path, texts[path].encode("utf-8"))
     names = tuple(path.relative_to(scene.tree.root).as_posix() for path in changed)
     return DecisionExportResult(len(texts), None, names)
 
@@ -157,27 +159,6 @@ def _read(path: Path) -> str | None:
         return path.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
     except OSError:
         return None
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all; a link is replaced and never written through."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".nm-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8"))
-        # A file of a shared folder is as readable as any other of the work tree.
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except OSError:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 # -- importing -----------------------------------------------------------------------------------------------------

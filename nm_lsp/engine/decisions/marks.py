@@ -16,6 +16,7 @@ from nm_lsp.engine.decisions.anchoring import is_blob
 from nm_lsp.engine.decisions.rows import Describer, severity_of
 from nm_lsp.engine.decisions.sightings import ScreenBytes, seen_contents
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
+from nm_lsp.git.filters import FilterNotRun
 
 STALE, AT_RISK, INVALIDATED = "decision-stale", "decision-at-risk", "decision-invalidated"
 
@@ -152,7 +153,13 @@ def at_risk(
         if not paths:
             return {}
         committed = tree.git.contents(look.head.commit, paths)
-        seen = seen_contents(tree, paths, screen)
+        try:
+            seen = seen_contents(tree, paths, screen)
+        except FilterNotRun:
+            # What only a program of the repository's could tell of is left out; the other files are still compared.
+            unknowable = tree.git.unknowable(paths)
+            paths = [path for path in paths if path not in unknowable]
+            seen = seen_contents(tree, paths, screen)
         difference = [
             Change(path, committed.get(path), seen[path]) for path in paths if committed.get(path) != seen[path]
         ]

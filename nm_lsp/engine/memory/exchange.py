@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
+from nm_lsp.engine.exporting import export_target, write_target
 from nm_lsp.storage.synapse_reading import StoredMemory
 from nm_lsp.synapses.bundle import FORMAT, Bundle, BundleStep, Learned, from_json, to_json
 from nm_lsp.synapses.network import NO_EDGES
@@ -104,20 +105,12 @@ def read_bundle(folder: Path, source: str, *, may_leave: bool) -> Bundle:
 
 def write_export(folder: Path, to: str, text: str) -> str:
     """Write inside the folder, over nothing but an export of ours; returns the folder-relative path."""
-    target = (folder / to).resolve()
-    if not target.is_relative_to(folder):
-        raise InvalidInput("to", f"{to!r} lies outside the folder", hint=f"Give a path below {folder}.")
-    if target.is_dir():
-        raise InvalidInput("to", f"{to!r} is a folder", hint="Give the name of a file.")
+    target = export_target(folder, to)
     try:
-        if target.exists():
-            present = target.read_text("utf-8", "replace")[:500]
-            if FORMAT not in present and not present.startswith(FIRST_LINE):
-                raise Refused(f"{to} exists and is no export of ours.", hint="Name another file, or remove that one.")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(target.name + ".partial")
-        temporary.write_text(text, "utf-8", "surrogateescape")
-        temporary.replace(target)
+        present = target.read_text("utf-8", "replace")[:500] if target.exists() else None
     except OSError as error:
-        raise Refused(f"{target} cannot be written: {error.strerror}.") from error
+        raise Refused(f"{target} cannot be read: {error.strerror}.") from error
+    if present is not None and FORMAT not in present and not present.startswith(FIRST_LINE):
+        raise Refused(f"{to} exists and is no export of ours.", hint="Name another file, or remove that one.")
+    write_target(target, text)
     return target.relative_to(folder).as_posix()

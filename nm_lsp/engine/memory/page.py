@@ -7,9 +7,11 @@ the folder has none, and names only our file.
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Final
 
+from nm_lsp.storage.files import create_file, replace_file
 from nm_lsp.storage.synapse_reading import StoredMemory
 from nm_lsp.synapses.network import NO_EDGES
 from nm_lsp.synapses.page import FIRST_LINE, LearnedPair, LearnedStep, memory_page
@@ -40,16 +42,12 @@ class MemoryPage:
 
     def _write(self, text: str) -> bool:
         try:
-            if self._path.exists():
+            if os.path.lexists(self._path):
                 present = self._path.read_text("utf-8", "replace")
                 if not present.startswith(FIRST_LINE) or present == text:
                     return False
-            ignore = self._path.parent / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text(f"/.gitignore\n/{FILE}\n", "utf-8")
-            temporary = self._path.with_name(f"{FILE}.partial")
-            temporary.write_text(text, "utf-8")
-            temporary.replace(self._path)
+            create_file(self._path.parent / ".gitignore", f"/.gitignore\n/{FILE}\n".encode())
+            replace_file(self._path, text.encode("utf-8", "replace"))
         except OSError as error:
             log.info("%s was not written: %s", self._path, error)
             return False

@@ -76,7 +76,8 @@ class GitUnavailable(EnvironmentProblem):
 
 
 class StoreProblem(EnvironmentProblem):
-    """`reason` says which: damaged, lost, replaced, locked, newer, foreign, read-only, full, schema, index or io."""
+    """`reason` says which: damaged, lost, replaced, locked, newer, foreign, read-only, full, schema, index, link,
+    unencrypted or io."""
 
     code = "store"
 

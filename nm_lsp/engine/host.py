@@ -123,7 +123,14 @@ class Host:
         self._closed = False
         self.outlines = Outlines(folder, self._overlay.text)
         revival = settings.decisions.revival == "automatic"
-        self._tree = WorkTree(folder, repositories, git=settings.git.path, revival=revival, clock=time.monotonic)
+        self._tree = WorkTree(
+            folder,
+            repositories,
+            git=settings.git.path,
+            revival=revival,
+            clock=time.monotonic,
+            require_encrypted=settings.storage.require_encrypted,
+        )
         self.decisions = Desk(
             folder,
             self._tree,
@@ -159,7 +166,11 @@ class Host:
             self._settings.git,
         )
         self._settings = settings
-        self._tree.configure(git=settings.git.path, revival=settings.decisions.revival == "automatic")
+        self._tree.configure(
+            git=settings.git.path,
+            revival=settings.decisions.revival == "automatic",
+            require_encrypted=settings.storage.require_encrypted,
+        )
         if reopen:
             self._send(CloseFolder(self.key))
             self.start()

@@ -22,6 +22,9 @@ from nm_lsp.base.naming import camel_case
 CONFIG_FILE = Path(".neuralmind", "lsp", "config.toml")
 """Relative to the workspace folder."""
 
+_FOLDER_SOURCE = CONFIG_FILE.as_posix()
+"""How problems call the folder's own file."""
+
 SECTION = "nmLsp"
 """The section of the client's configuration that is asked for."""
 
@@ -32,9 +35,17 @@ _MAX_CONFIG_BYTES = 1_000_000
 
 
 def _setting(
-    default: Any, doc: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+    default: Any,
+    doc: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    client_alone: bool = False,
 ) -> Any:
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices})
+    """`client_alone`: not read from a folder's file, which a repository may bring along."""
+    meta = {"doc": doc, "low": low, "high": high, "choices": choices, "client_alone": client_alone}
+    return field(default=default, metadata=meta)
 
 
 SEVERITIES = ("off", "hint", "information", "warning")
@@ -94,7 +105,23 @@ class WorkerSettings:
 class GitSettings:
     """The git command."""
 
-    path: str = _setting("git", "The git command: a name to be found on PATH, or an absolute path.")
+    path: str = _setting(
+        "git",
+        "The git command: a name to be found on PATH, or an absolute path. Taken from the client alone, since a "
+        "folder's own file could name any program.",
+        client_alone=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """Where memory may be kept."""
+
+    require_encrypted: bool = _setting(
+        False,
+        "Keep decisions and what was learned only where the system reports encrypted storage (on Linux: dm-crypt, "
+        "fscrypt and file systems that encrypt); elsewhere nothing is remembered and search goes on.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +183,7 @@ class Settings:
     model: ModelSettings = field(default_factory=ModelSettings)
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     git: GitSettings = field(default_factory=GitSettings)
+    storage: StorageSettings = field(default_factory=StorageSettings)
     symbols: SymbolSettings = field(default_factory=SymbolSettings)
     decisions: DecisionSettings = field(default_factory=DecisionSettings)
     synapses: SynapseSettings = field(default_factory=SynapseSettings)
@@ -203,7 +231,7 @@ def resolve_settings(client: object, folder: Path | None) -> tuple[Settings, tup
     problems: list[SettingProblem] = []
     if folder is not None:
         written, unreadable = _read_config(folder / CONFIG_FILE)
-        settings, wrong = apply_settings(settings, written, CONFIG_FILE.as_posix())
+        settings, wrong = apply_settings(settings, written, _FOLDER_SOURCE)
         problems += [*unreadable, *wrong]
     settings, wrong = apply_settings(settings, client, "the client's settings")
     return settings, (*problems, *wrong)
@@ -237,7 +265,7 @@ def settings_markdown() -> str:
 
 
 def _read_config(path: Path) -> tuple[object, tuple[SettingProblem, ...]]:
-    source = CONFIG_FILE.as_posix()
+    source = _FOLDER_SOURCE
     try:
         with path.open("rb") as file:
             return tomllib.loads(file.read(_MAX_CONFIG_BYTES).decode("utf-8-sig")), ()
@@ -266,7 +294,9 @@ def _overlay(base: T, written: object, where: str, source: str, problems: list[S
             problems.append(SettingProblem(name, f"there is no such setting; known are {', '.join(fields)}", source))
             continue
         current = getattr(base, row.name)
-        if dataclasses.is_dataclass(current):
+        if row.metadata.get("client_alone") and source == _FOLDER_SOURCE:
+            problems.append(SettingProblem(name, "it is taken from the client alone", source))
+        elif dataclasses.is_dataclass(current):
             changes[row.name] = _overlay(current, value, name, source, problems)
         elif value is not None:
             try:

@@ -30,7 +30,7 @@ class FilterNotRun(GitUnavailable):
 
     def __init__(self, path: str, name: str, repository: Path) -> None:
         super().__init__(
-            f"{path!r} goes through the filter {name!r}, a program that only its repository configures; it was not run.",
+            f"{path!r} goes through the filter {name!r}, a program that only its repository names; it was not run.",
             hint=f"If you trust the repository, run: git config --global --add {TRUST_KEY} {quoted(repository)}",
         )
 

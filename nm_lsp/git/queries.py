@@ -263,7 +263,7 @@ class Repository:
         """Path → what `git add` would store of each of `paths` now, filters applied; None where nothing is.
 
         A file that a sparse checkout leaves out has the content of the index. None is also a folder that is no
-        submodule, and what lies behind a link. Raises `FilterNotRun` where only the repository's own program could tell.
+        submodule, and what lies behind a link. Raises `FilterNotRun` where only the repository's program could tell.
         """
         root = self._root()
         found: dict[str, Content | None] = {}

@@ -61,6 +61,11 @@ def damage_seen_outside(path: Path, *, expect_content: bool) -> str | None:
 
     `expect_content` says that the file held something before, so that an empty one is a loss, not a start.
     """
+    if path.is_symlink():
+        # SQLite would follow it, to a file that is another's or is to be made wherever the link says.
+        raise StoreProblem(
+            f"{path} is a link; nothing was read or written", reason="link", hint="Put the file itself there."
+        )
     try:
         status = path.stat()
     except FileNotFoundError:

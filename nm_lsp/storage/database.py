@@ -331,6 +331,8 @@ def _connect(path: Path, options: Options, *, without_wal: bool = False) -> sqli
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         connection.execute(f"PRAGMA synchronous = {options.synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
+        # The schema of a file that a repository brought along may call nothing but harmless functions.
+        connection.execute("PRAGMA trusted_schema = OFF")
         # What `redact` takes out must not stay in free pages.
         connection.execute("PRAGMA secure_delete = ON")
     except BaseException:

@@ -8,6 +8,7 @@ neither skips a migration nor repeats one. Must not know what any table is for.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sqlite3
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ _INDEXES = "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'index' AND sq
 _INDEX_UNIQUE = 'SELECT "unique" FROM pragma_index_list(?) WHERE name = ?'
 _INDEX_COLUMNS = "SELECT name FROM pragma_index_info(?) ORDER BY seqno"
 _TRIGGERS = "SELECT name FROM sqlite_schema WHERE type = 'trigger'"
+_PROGRAMS = "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')"
 
 
 def shape_of(connection: sqlite3.Connection) -> Shape:
@@ -120,6 +122,7 @@ def version_by_content(connection: sqlite3.Connection, schema: Schema) -> int:
             reason="newer",
             hint="Update nm-lsp; the file was left as it is.",
         )
+    _refuse_foreign_programs(connection, schema)
     actual = shape_of(connection)
     if not actual.tables:
         return 0
@@ -132,6 +135,30 @@ def version_by_content(connection: sqlite3.Connection, schema: Schema) -> int:
         reason="schema",
         hint="Restore a backup (`nm-lsp doctor` lists them); the file was left as it is.",
     )
+
+
+def _refuse_foreign_programs(connection: sqlite3.Connection, schema: Schema) -> None:
+    """Triggers and views are what a file can do by itself: one that is not ours could change what we read or write."""
+    found = set(connection.execute(_PROGRAMS).fetchall())
+    foreign = sorted(f"{kind} {name!r}" for kind, name, _ in found - _own_programs(schema))
+    if foreign:
+        raise StoreProblem(
+            f"the {schema.name} database holds what is none of ours: {', '.join(foreign[:5])}",
+            reason="schema",
+            hint="Restore a backup (`nm-lsp doctor` lists them); the file was left as it is.",
+        )
+
+
+@functools.cache
+def _own_programs(schema: Schema) -> frozenset[tuple[str, str, str]]:
+    """The triggers and views of every version, by kind, name and text."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        found: set[tuple[str, str, str]] = set()
+        for migration in schema.migrations:
+            for statement in migration.statements:
+                connection.execute(statement)
+            found.update(connection.execute(_PROGRAMS).fetchall())
+        return frozenset(found)
 
 
 def migrate(connection: sqlite3.Connection, schema: Schema) -> tuple[int, int]:

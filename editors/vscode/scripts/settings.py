@@ -26,6 +26,7 @@ _GROUPS = {
     "model": "Search by meaning",
     "workers": "Indexing process",
     "git": "Git",
+    "storage": "Storage",
     "symbols": "Symbols",
     "decisions": "Decisions",
     "synapses": "Learning",

@@ -23,7 +23,14 @@ def open_desk(folder: Path, settings: Settings) -> Iterator[Desk]:
     """The desk of `folder`; closed, with its store and git's children, at the end of the block."""
     repositories = Repositories()
     revival = settings.decisions.revival == "automatic"
-    tree = WorkTree(folder, repositories, git=settings.git.path, revival=revival, clock=time.monotonic)
+    tree = WorkTree(
+        folder,
+        repositories,
+        git=settings.git.path,
+        revival=revival,
+        clock=time.monotonic,
+        require_encrypted=settings.storage.require_encrypted,
+    )
     try:
         yield Desk(
             folder,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import getpass
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,12 @@ from nm_lsp.base.errors import Refused, StoreProblem
 from nm_lsp.decisions.events import Event
 from nm_lsp.decisions.fold import Memory
 from nm_lsp.decisions.model import DecisionId
+from nm_lsp.engine.settings import resolve_settings
+from nm_lsp.engine.store_folder import is_writable, prepare, refuse_outward_link, refuse_unencrypted
 from nm_lsp.storage.decisions import Appended, DecisionStore
 from nm_lsp.storage.locks import locks_work_near
 from nm_lsp.storage.recovery import Recovery, StoreLost
 from nm_lsp.storage.times import utc_text
-
-_IGNORE_FILE = ".gitignore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,33 @@ class Keeper:
         self.lost: StoreLost | None = None
         self.problem: StoreProblem | None = None
         self._backing_up: threading.Thread | None = None
+        self._demanding: set[object] = set()
+        self._protected: Path | None = None
+        self._unfit: StoreProblem | None = None
 
     @property
     def folder_in_use(self) -> Path:
-        return self.folder if _is_writable(self.folder) and locks_work_near(self.folder) else self._fallback
+        return self.folder if is_writable(self.folder) and locks_work_near(self.folder) else self._fallback
+
+    def demand_encryption(self, owner: object, wanted: bool) -> None:
+        """One of those who share this store wants it on encrypted storage alone, or no longer does."""
+        with self._lock:
+            (self._demanding.add if wanted else self._demanding.discard)(owner)
+            self._protected = None
+
+    def refuse_unfit_place(self) -> None:
+        """Raise `StoreProblem` where nothing may be kept: beyond a link that leaves the repository, or on storage that
+        is not reported as encrypted while the settings of anybody, or those beside the store, demand it."""
+        folder = self.folder_in_use
+        if folder == self.folder:
+            refuse_outward_link(folder, folder.parent.parent)
+        if self._protected == folder:
+            return
+        beside, _ = resolve_settings(None, self.folder.parent.parent)
+        if self._demanding or beside.storage.require_encrypted:
+            refuse_unencrypted(folder)
+            refuse_unencrypted(self._backups)
+        self._protected = folder
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -167,14 +189,22 @@ class Keeper:
     # -- opening ----------------------------------------------------------------------------------------------------
 
     def _open(self, *, create: bool) -> DecisionStore | None:
+        folder = self.folder_in_use
+        try:
+            self.refuse_unfit_place()
+        except StoreProblem as problem:
+            self.problem = self._unfit = problem
+            self._close_store()
+            return None
+        if self._unfit is not None:
+            self.problem = self._unfit = None
         if self._store is not None:
             return self._store
-        folder = self.folder_in_use
         exists = (folder / "memory.db").exists() or (folder / "audit.jsonl").exists() or self._backups.exists()
         if not exists and not create:
             return None
         if create:
-            _prepare(folder)
+            prepare(folder)
         try:
             self._store = DecisionStore.open(folder, self._backups, self.clock())
             self.lost = self.problem = None
@@ -197,7 +227,7 @@ class Keeper:
             if self._open(create=False) is not None or self.lost is None:
                 raise Refused("The decision store is not lost, so there is nothing to put back.")
             folder = self.folder_in_use
-            _prepare(folder)
+            prepare(folder)
             self._store, recovery = DecisionStore.recover(folder, self._backups, self.clock(), actor=actor, face=face)
             self.lost = self.problem = None
             self._held, self._stamp = _EMPTY, None
@@ -206,30 +236,14 @@ class Keeper:
     def close(self) -> None:
         """Waits for a backup under way."""
         with self._lock:
-            if self._backing_up is not None:
-                self._backing_up.join()
-            if self._store is not None:
-                self._store.close()
-                self._store = None
+            self._close_store()
 
-
-def _prepare(folder: Path) -> None:
-    """Make the folder, and keep it out of `git status` without touching anybody's own ignore file."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        ignore = folder / _IGNORE_FILE
-        if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
-    except OSError as error:
-        raise StoreProblem(f"{folder} cannot be made: {error.strerror}.", reason="read-only") from error
-
-
-def _is_writable(folder: Path) -> bool:
-    """Whether `folder`, or the nearest folder above it that exists, may be written."""
-    for place in (folder, *folder.parents):
-        if place.exists():
-            return os.access(place, os.W_OK)
-    return False
+    def _close_store(self) -> None:
+        if self._backing_up is not None:
+            self._backing_up.join()
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
 
 def login_name() -> str:

@@ -57,13 +57,21 @@ class WorkTree:
     """Thread-safe. `root` is the work tree's root, or the opened folder where there is no repository."""
 
     def __init__(
-        self, folder: Path, repositories: Repositories, *, git: str, revival: bool, clock: Callable[[], float]
+        self,
+        folder: Path,
+        repositories: Repositories,
+        *,
+        git: str,
+        revival: bool,
+        clock: Callable[[], float],
+        require_encrypted: bool = False,
     ) -> None:
         """`clock` is a monotonic clock in seconds."""
         self._folder = folder
         self._repositories = repositories
         self._executable = git
         self._revival = revival
+        self._require_encrypted = require_encrypted
         self._clock = clock
         self._lock = threading.RLock()
         self.place: Place | None = None
@@ -125,10 +133,17 @@ class WorkTree:
             self._look = None
         elif self._keeper is None:
             self._keeper = self._repositories.keeper(None, root_by_hand(self._folder) or self._folder, None)
+        if self._require_encrypted and self._keeper is not None:
+            self._keeper.demand_encryption(id(self), wanted=True)
 
-    def configure(self, *, git: str, revival: bool) -> None:
-        """From the next look on: which git to run, whether bytes that are back clear a doubt (`decisions.revival`)."""
+    def configure(self, *, git: str, revival: bool, require_encrypted: bool = False) -> None:
+        """From the next look on: which git to run, whether bytes that are back clear a doubt (`decisions.revival`),
+        whether the store must lie on encrypted storage."""
         with self._lock:
+            if require_encrypted != self._require_encrypted:
+                self._require_encrypted = require_encrypted
+                self.keeper.demand_encryption(id(self), require_encrypted)
+                self._look = None
             if (git, revival) == (self._executable, self._revival):
                 return
             if git != self._executable and self.git is not None:
@@ -254,6 +269,8 @@ class WorkTree:
 
     def close(self) -> None:
         with self._lock:
+            if self._keeper is not None:
+                self._keeper.demand_encryption(id(self), wanted=False)
             if self.git is not None:
                 self.git.close()
 

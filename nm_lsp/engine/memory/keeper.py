@@ -16,6 +16,7 @@ from typing import Final
 
 from nm_lsp.base.errors import StoreProblem
 from nm_lsp.engine.memory.activity import Activity
+from nm_lsp.engine.store_folder import prepare
 from nm_lsp.storage.synapse_reading import StoredMemory
 from nm_lsp.storage.synapses import SynapseStore
 
@@ -33,11 +34,19 @@ class MemoryKeeper:
     """Thread-safe. `clock` is Unix time in seconds. Without `threaded`, `flush` alone writes (for tests)."""
 
     def __init__(
-        self, folder: Path, clock: Callable[[], float], *, threaded: bool = True, event_log: bool = False
+        self,
+        folder: Path,
+        clock: Callable[[], float],
+        refuse_unfit_place: Callable[[], None],
+        *,
+        threaded: bool = True,
+        event_log: bool = False,
     ) -> None:
+        """`refuse_unfit_place` raises `StoreProblem` where nothing may be kept in `folder`."""
         self.folder = folder
         self.clock = clock
-        self.activity = Activity(folder, clock, with_file=event_log)
+        self._refuse_unfit_place = refuse_unfit_place
+        self.activity = Activity(folder, clock, refuse_unfit_place, with_file=event_log)
         self.problem: StoreProblem | None = None
         self.set_aside: Path | None = None
         self.n_dropped = 0
@@ -68,13 +77,19 @@ class MemoryKeeper:
     def store(self, *, create: bool) -> SynapseStore | None:
         """The open store; None where there is none yet, or it cannot be opened (see `problem`)."""
         with self._lock:
+            try:
+                self._refuse_unfit_place()
+            except StoreProblem as problem:
+                self.problem = problem
+                self._close_store()
+                return None
             if self._store is not None:
                 return self._store
             path = self.folder / FILE
             if not create and not path.exists():
                 return None
             try:
-                _prepare(self.folder)
+                prepare(self.folder)
                 self._store = SynapseStore.open(path, self.clock())
             except StoreProblem as problem:
                 self.problem = problem
@@ -186,9 +201,12 @@ class MemoryKeeper:
         if problem.reason in {"damaged", "replaced"}:
             # The next write opens what lies there now, or sets it aside.
             with self._lock:
-                if self._store is not None:
-                    self._store.close()
-                    self._store = None
+                self._close_store()
+
+    def _close_store(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
     def close(self) -> None:
         """Write what is queued if that is quick; end the thread."""
@@ -211,9 +229,7 @@ class MemoryKeeper:
         except StoreProblem as problem:
             log.info("What was learned last could not be written: %s", problem)
         with self._lock:
-            if self._store is not None:
-                self._store.close()
-                self._store = None
+            self._close_store()
 
 
 class MemoryKeepers:
@@ -226,11 +242,13 @@ class MemoryKeepers:
         self._lock = threading.Lock()
         self._keepers: dict[Path, MemoryKeeper] = {}
 
-    def keeper(self, folder: Path) -> MemoryKeeper:
+    def keeper(self, folder: Path, refuse_unfit_place: Callable[[], None]) -> MemoryKeeper:
         with self._lock:
             keeper = self._keepers.get(folder)
             if keeper is None:
-                keeper = MemoryKeeper(folder, self.clock, threaded=self._threaded, event_log=self._event_log)
+                keeper = MemoryKeeper(
+                    folder, self.clock, refuse_unfit_place, threaded=self._threaded, event_log=self._event_log
+                )
                 self._keepers[folder] = keeper
             return keeper
 
@@ -239,14 +257,3 @@ class MemoryKeepers:
             keepers, self._keepers = self._keepers, {}
         for keeper in keepers.values():
             keeper.close()
-
-
-def _prepare(folder: Path) -> None:
-    """Make the folder, and keep it out of `git status` without touching anybody's own ignore file."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
-    except OSError as error:
-        raise StoreProblem(f"{folder} cannot be made: {error.strerror}.", reason="read-only") from error

@@ -61,7 +61,8 @@ class Whereabouts:
         known = self._keeper
         # Looked up once for each repository: the work tree may be busy judging decisions.
         if known is None or known[0] is not git:
-            known = self._keeper = (git, self._keepers.keeper(self.tree.keeper.folder_in_use))
+            store = self.tree.keeper
+            known = self._keeper = (git, self._keepers.keeper(store.folder_in_use, store.refuse_unfit_place))
         return known[1]
 
     @property

@@ -17,10 +17,12 @@ from typing import NoReturn, TextIO
 from nm_lsp.base.errors import NmError
 from nm_lsp.cli.exits import Exit, exit_code
 
-# C0 and C1 controls except tab and line feed, and the marks that reverse the direction of text.
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# C0 and C1 controls except tab and line feed, and the marks that change the direction of text or end a line.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+
+_OWN_COLOURS = re.compile(r"(\x1b\[(?:[012]|3[1236])(?:;(?:[12]|3[1236]))*m)")
 
 
 def clean(text: str) -> str:
@@ -50,12 +52,15 @@ class Output:
         return _styled(text, names) if self._colour else text
 
     def text(self, text: str = "") -> None:
-        """A line of the answer."""
-        _write(sys.stdout, text)
+        """A line of the answer. What a caller forgot to clean is cleaned here, our own colours excepted."""
+        parts = _OWN_COLOURS.split(text) if self._colour else [text]
+        _write(sys.stdout, "".join(part if at % 2 else clean(part) for at, part in enumerate(parts)))
 
     def document(self, value: object) -> None:
         """`value` (plain data) as the JSON document of the answer."""
-        _write(sys.stdout, json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+        text = json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)
+        # What JSON lets stand and a terminal does not: written as JSON's own escapes, so that the value stays the same.
+        _write(sys.stdout, CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
         """Aligned columns without frames; `right` are the columns aligned to the right. Never cut."""

@@ -262,6 +262,12 @@ def with_fields(decision: Decision, fields: Mapping[str, Plain]) -> Decision:
     return replace(decision, **changes)  # type: ignore[arg-type]
 
 
+def record_summary(record: DecisionRecord) -> dict[str, Plain]:
+    """What a caller who saw an older revision is shown: where the decision stands now, and its fields."""
+    now: dict[str, Plain] = {"id": record.id, "revision": record.revision, "standing": record.standing.value}
+    return now | decision_to_plain(record.decision)
+
+
 def record_to_plain(record: DecisionRecord) -> dict[str, Plain]:
     """The record as JSON values, for a view table; `record_from_plain` is its inverse."""
     lost = record.invalidation

@@ -73,8 +73,15 @@ def escaped(text: str, *, one_line: bool = False) -> str:
     """
     if one_line:
         text = " ".join(text.split())
+    if text.isascii() and text.isprintable():
+        return text
     allowed = "" if one_line else "\n\t"
     return "".join(_spelled(sign) if _is_unsafe(sign, allowed) else sign for sign in text.replace("\r\n", "\n"))
+
+
+def escaped_line(text: str) -> str:
+    """What `checked_line` lets through as it is, anything else as one escaped line: for a record of unknown origin."""
+    return text if text.isprintable() else escaped(text, one_line=True)
 
 
 def _is_unsafe(sign: str, allowed: str) -> bool:

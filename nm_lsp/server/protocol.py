@@ -269,7 +269,12 @@ class NmProtocol(LanguageServerProtocol):
             body["data"] = error.data
         if msg_id is not None:
             self._unanswered.discard(msg_id)
-        self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": body})
+        try:
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": body})
+        except (TypeError, ValueError, AttributeError):
+            # The answer itself is owed whatever it carries.
+            log.exception("The data of the error of request %r has no JSON form", msg_id)
+            self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": {**body, "data": None}})
 
     def _send_response(
         self, msg_id: str | int, result: Any | None = None, error: types.ResponseError | None = None

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from nm_lsp.base.errors import InvalidInput
 from nm_lsp.server.backend import Backend
@@ -42,6 +43,17 @@ def loopback_address(host: str) -> str:
     if not address.is_loopback:
         raise InvalidInput("host", f"{address} can be reached from outside.", hint="Use 127.0.0.1.")
     return str(address)
+
+
+def _is_of_this_machine(origin: str | None, host: str | None) -> bool:
+    """Whether a browser says that its page comes from this machine, by the address it used too (another site's name may
+    lead here); programs that are no browser name no origin."""
+    named = [urlsplit(f"//{host}").hostname] if host else []
+    named += [urlsplit(origin).hostname] if origin is not None else []
+    try:
+        return all(loopback_address(name or "none") for name in named)
+    except InvalidInput:
+        return False
 
 
 class SocketOutlet:
@@ -152,7 +164,10 @@ class WebSocketListener:
             self._listener.close()
 
     def _check(self, connection: ServerConnection, request: Request) -> Response | None:
-        """A wrong header is refused at once; without one the first message must hold the token."""
+        """A page of another site and a wrong header are refused at once; without one the first message must hold the
+        token."""
+        if not _is_of_this_machine(request.headers.get("Origin"), request.headers.get("Host")):
+            return connection.respond(HTTPStatus.FORBIDDEN, "Pages of other sites may not connect.\n")
         shown = request.headers.get("Authorization")
         if shown is None or self._is_token(shown):
             return None

@@ -20,7 +20,7 @@ from nm_lsp.audit.acts import act_of
 from nm_lsp.audit.chain import REDACTION, Act, Head, leaves_of
 from nm_lsp.base.errors import Conflict, InvalidInput, NotFound, StoreProblem
 from nm_lsp.decisions.events import Event, EventKind
-from nm_lsp.decisions.fold import DecisionRecord, Memory
+from nm_lsp.decisions.fold import DecisionRecord, Memory, record_summary
 from nm_lsp.decisions.model import Anchor, DecisionId, plain_text
 from nm_lsp.storage import audit_rows, decision_redaction, decision_rows, decision_search, recovery
 from nm_lsp.storage.audit_log import AuditLog
@@ -239,7 +239,9 @@ class DecisionStore:
                 current = decision_rows.read_record(connection, decision)
                 if current is None or current.revision != revision:
                     raise Conflict(
-                        f"{decision} was changed meanwhile", current=current, hint="Look at it and try again."
+                        f"{decision} was changed meanwhile",
+                        current=record_summary(current) if current is not None else None,
+                        hint="Look at it and try again.",
                     )
             for event in events:
                 sequence, record = decision_rows.append_event(connection, event, merged=merged)
@@ -278,7 +280,11 @@ class DecisionStore:
             if record is None:
                 raise NotFound(f"There is no decision {event.decision}.")
             if expect is not None and expect.get(record.id, record.revision) != record.revision:
-                raise Conflict(f"{record.id} was changed meanwhile", current=record, hint="Look at it and try again.")
+                raise Conflict(
+                    f"{record.id} was changed meanwhile",
+                    current=record_summary(record),
+                    hint="Look at it and try again.",
+                )
             sequence, _ = decision_rows.append_event(connection, event)
             rows = decision_rows.redact_rows(connection, event.decision, field, before=sequence)
             audit_rows.append_act(connection, act_of(event), event.time, sequence)

@@ -169,6 +169,8 @@ class FakeHost:
                 raise GitUnavailable("git was not found.", hint="Install git.")
             case ["conflict"]:
                 raise Conflict("The record has changed.", current={"revision": 2})
+            case ["odd", "conflict"]:
+                raise Conflict("The record has changed.", current=object())
             case ["print"]:
                 print("a stray line")  # must not reach the protocol
                 os.write(1, b"another stray line\n")

@@ -74,6 +74,7 @@ async def test_wrong_parameters_are_answered_with_the_name_of_the_field(
     [
         ("git", -32803, {"code": "git", "hint": "Install git."}),
         ("conflict", -32803, {"code": "conflict", "hint": None, "current": {"revision": 2}}),
+        ("odd conflict", -32803, None),  # an error whose data has no JSON form is still an answer
         ("bug", -32603, {"code": "internal", "hint": None}),
     ],
 )

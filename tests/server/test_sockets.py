@@ -174,6 +174,43 @@ def test_websocket_refuses_a_wrong_token(ws: Listening, root: Path) -> None:
         ask(client, ws.initialize(root, "wrong"))
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1.evil.example:80"}],
+)
+def test_websocket_refuses_pages_of_other_sites_even_with_the_token(ws: Listening, headers: dict[str, str]) -> None:
+    given = {"Authorization": f"Bearer {ws.token}", **headers}
+    with pytest.raises(InvalidStatus) as refusal, connect(ws.url, additional_headers=given):
+        pass
+    assert refusal.value.response.status_code == 403
+
+
+def test_websocket_refuses_another_name_for_this_machine(ws: Listening, root: Path) -> None:
+    for name, status in ((f"evil.example:{ws.port}", b" 403 "), (f"localhost:{ws.port}", b" 101 ")):
+        lines = [
+            "GET / HTTP/1.1", f"Host: {name}", "Upgrade: websocket", "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13",
+            f"Authorization: Bearer {ws.token}", "", "",
+        ]  # fmt: skip
+        with socket.create_connection(("127.0.0.1", ws.port), timeout=10) as client:
+            client.sendall("\r\n".join(lines).encode())
+            assert status in client.makefile("rb").readline()
+
+
+def test_websocket_takes_a_page_of_this_machine(ws: Listening, root: Path) -> None:
+    headers = {"Origin": "http://localhost:8080"}
+    with connect(ws.url, additional_headers=headers) as client:
+        assert ask(client, ws.initialize(root))["result"]["serverInfo"]
+
+
+@pytest.mark.parametrize("first", [{"id": 1, "method": "neuralmind/status", "params": {}}, {"method": "exit"}])
+def test_websocket_closes_whoever_begins_without_the_token(ws: Listening, root: Path, first: dict[str, Any]) -> None:
+    with connect(ws.url) as client:
+        client.send(json.dumps({"jsonrpc": "2.0", **first}))
+        with pytest.raises(ConnectionClosed):
+            client.recv(timeout=10)
+
+
 @pytest.mark.parametrize(("host", "address"), [("localhost", "127.0.0.1"), ("", "127.0.0.1"), ("[::1]", "::1")])
 def test_loopback_addresses(host: str, address: str) -> None:
     assert loopback_address(host) == address

@@ -16,7 +16,7 @@ from nm_lsp.audit.chain import Act, link
 from nm_lsp.audit.verify import Fault
 from nm_lsp.base.errors import Conflict, NotFound, Refused, StoreProblem
 from nm_lsp.decisions.events import Event, EventKind
-from nm_lsp.decisions.fold import fold, fold_all
+from nm_lsp.decisions.fold import fold, fold_all, record_summary
 from nm_lsp.decisions.model import Anchor, AnchorKind, DecisionId
 from nm_lsp.storage.decision_schema import SCHEMA
 from nm_lsp.storage.decisions import DecisionStore, LoggedFinding
@@ -110,7 +110,7 @@ def test_a_writer_that_saw_an_older_revision_writes_nothing(
     store.append([event("amended", 1, 2, before={}, title="Theirs")], now=now)
     with pytest.raises(Conflict) as caught:
         store.append([event("amended", 1, 3, before={}, title="Mine")], now=now, expect={ids(1): 1})
-    assert caught.value.current == store.records([ids(1)])[0]
+    assert caught.value.current == record_summary(store.records([ids(1)])[0])
     with pytest.raises(Conflict):
         store.append([event("recorded", 2, 4)], now=now, if_revision=1)
     with pytest.raises(Conflict):

@@ -14,6 +14,7 @@ from nm_lsp.decisions.fold import (
     DecisionRecord,
     Standing,
     apply,
+    record_summary,
     refuse_dependency_cycle,
     refuse_superseding_cycle,
 )
@@ -335,6 +336,6 @@ def _expect(record: DecisionRecord, revision: int | None) -> None:
     if revision is not None and record.revision != revision:
         raise Conflict(
             f"{record.id} is at revision {record.revision}, not {revision}: it was changed meanwhile.",
-            current=record.id,
+            current=record_summary(record),
             hint="Look at it and decide anew.",
         )

@@ -15,6 +15,7 @@ from nm_lsp.base.errors import NotFound
 from nm_lsp.decisions.fold import live_end
 from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.staleness import Judge
+from nm_lsp.decisions.validation import escaped, escaped_line
 from nm_lsp.engine.decision_requests import (
     AcknowledgeParams,
     AmendParams,
@@ -207,7 +208,7 @@ class Desk:
             found.append(
                 Governing(
                     decision=describer.row(one.decision),
-                    rationale=look.records[one.decision].decision.rationale,
+                    rationale=escaped(look.records[one.decision].decision.rationale),
                     symbol=symbol,
                     span=spans[0] if spans else None,
                     name_span=spans[1] if spans else None,
@@ -230,7 +231,7 @@ class Desk:
     def rationale(self, identity: str) -> str | None:
         look = self._shown or self.poll()
         record = look.records.get(DecisionId(identity))
-        return record.decision.rationale if record is not None else None
+        return escaped(record.decision.rationale) if record is not None else None
 
     def replacement(self, identity: str) -> str | None:
         """The live end of the chain of replacements of a decision, None where nothing replaces it."""
@@ -243,7 +244,7 @@ class Desk:
     def titles(self) -> tuple[tuple[str, str], ...]:
         """Id and title of every decision."""
         look = self._shown or self.poll()
-        return tuple((identity, record.decision.title) for identity, record in look.records.items())
+        return tuple((identity, escaped_line(record.decision.title)) for identity, record in look.records.items())
 
     def ids(self) -> tuple[str, ...]:
         return tuple((self._shown or self.poll()).records)

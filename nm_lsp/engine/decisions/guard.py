@@ -24,6 +24,7 @@ from nm_lsp.decisions.describing import unknown_everywhere
 from nm_lsp.decisions.fold import DecisionRecord, Memory
 from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.staleness import Judge
+from nm_lsp.decisions.validation import escaped
 from nm_lsp.decisions.verdicts import AnchorView, Status, Verdict
 from nm_lsp.engine.decision_shapes import DecisionRow
 from nm_lsp.engine.decisions.governing import WIDE, Asked, Governing
@@ -221,7 +222,7 @@ def _described(describer: Describer, rows: Iterable[tuple[DecisionId, list[Ancho
     for identity, views in rows:
         if identity not in found:
             symbols = tuple(dict.fromkeys(view.now.symbol for view in views if view.now.symbol is not None))
-            rationale = describer.look.records[identity].decision.rationale
+            rationale = escaped(describer.look.records[identity].decision.rationale)
             is_here = any(view.now.kind not in WIDE for view in views)
             found[identity] = Guarded(describer.row(identity), rationale, symbols, is_here)
     return tuple(found.values())

@@ -63,7 +63,8 @@ class Keeper:
         return self.folder if is_writable(self.folder) and locks_work_near(self.folder) else self._fallback
 
     def demand_encryption(self, owner: object, wanted: bool) -> None:
-        """One of those who share this store wants it on encrypted storage alone, or no longer does."""
+        """One of those who share this store wants it on encrypted storage alone, or no longer does. Who is closed has
+        not changed its mind: what was learned last is still to be written."""
         with self._lock:
             (self._demanding.add if wanted else self._demanding.discard)(owner)
             self._protected = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from nm_lsp.base.errors import GitUnavailable
 from nm_lsp.decisions.fold import DecisionRecord, dependency_problems, live_end
 from nm_lsp.decisions.model import DecisionId
-from nm_lsp.decisions.validation import escaped
+from nm_lsp.decisions.validation import escaped, escaped_line
 from nm_lsp.decisions.verdicts import AnchorView, Reason, Relation, Severity, Status, Verdict
 from nm_lsp.engine.decision_shapes import AnchorRow, AnchorState, DecisionDetail, DecisionRow
 from nm_lsp.git import CommitInfo
@@ -67,7 +67,7 @@ class Describer:
         return DecisionRow(
             id=identity,
             revision=record.revision,
-            title=decision.title,
+            title=escaped_line(decision.title),
             status=verdict.status.value,
             status_reason=self.sentence(record, verdict),
             reason=verdict.reason.value if is_doubted and verdict.reason else None,
@@ -77,10 +77,10 @@ class Describer:
             reverted=verdict.reverted and verdict.status is Status.STALE,
             acknowledged=verdict.status is Status.STALE and verdict.acknowledged(record.acknowledged),
             anchors=self.anchors(record, verdict),
-            type=decision.type,
+            type=escaped_line(decision.type) if decision.type is not None else None,
             confidence=decision.confidence,
-            author=decision.author,
-            tags=decision.tags,
+            author=escaped_line(decision.author) if decision.author is not None else None,
+            tags=tuple(map(escaped_line, decision.tags)),
             superseded_by=record.superseded_by,
             recorded_at=record.recorded_at,
             recorded_commit=record.recorded_commit,
@@ -113,14 +113,14 @@ class Describer:
         decision = record.decision
         return DecisionDetail(
             row=self.row(identity),
-            rationale=decision.rationale,
-            alternatives=decision.alternatives,
+            rationale=escaped(decision.rationale),
+            alternatives=tuple(map(escaped, decision.alternatives)),
             depends_on=decision.depends_on,
-            evidence=decision.evidence,
-            recorded_by=record.recorded_by,
+            evidence=tuple(map(escaped, decision.evidence)),
+            recorded_by=escaped_line(record.recorded_by),
             confirmed_at=record.confirmed_at,
             confirmations=len(record.confirmations),
-            invalidated_reason=record.invalidation.reason if record.invalidation else None,
+            invalidated_reason=escaped(record.invalidation.reason) if record.invalidation else None,
             live_end=end,
             problems=(problems,) if problems else (),
         )

@@ -10,7 +10,7 @@ from nm_lsp.base.errors import GitUnavailable, InvalidInput, NotFound
 from nm_lsp.decisions.events import Event, EventKind
 from nm_lsp.decisions.fold import fold_all
 from nm_lsp.decisions.model import AnchorKind, DecisionId, Sighting, unpack_text
-from nm_lsp.decisions.validation import escaped
+from nm_lsp.decisions.validation import escaped, escaped_line
 from nm_lsp.decisions.verdicts import AnchorView, Status, Verdict, aged, orphaned
 from nm_lsp.engine.decision_requests import (
     AsOfParams,
@@ -151,19 +151,19 @@ def history(tree: WorkTree, look: Look, params: HistoryParams) -> HistoryResult:
             HistoryRow(finding.time, finding.kind, None, None, None, finding.commit, None, None, {}, after, text)
         )
     rows.sort(key=lambda row: row.time)
-    return HistoryResult(identity, look.records[identity].decision.title, tuple(rows))
+    return HistoryResult(identity, escaped_line(look.records[identity].decision.title), tuple(rows))
 
 
 def _event_row(event: Event) -> HistoryRow:
     return HistoryRow(
         time=event.time,
         kind=event.kind.value,
-        actor=event.actor,
+        actor=escaped_line(event.actor),
         face=event.face,
-        client=event.client,
+        client=escaped_line(event.client) if event.client is not None else None,
         commit=event.commit,
         branch=event.branch,
-        reason=event.reason,
+        reason=escaped(event.reason) if event.reason is not None else None,
         before=_readable(event.before),
         after=_readable(event.after),
         text=escaped(_sentence(event), one_line=True),
@@ -178,7 +178,15 @@ def _readable(values: Mapping[str, object]) -> dict[str, object]:
         seen = confirmation.get("seen")
         anchors = [row.get("anchor") for row in seen if isinstance(row, dict)] if isinstance(seen, list) else []
         readable["confirmed"] = {"commit": confirmation.get("commit"), "anchors": anchors}
-    return readable
+    return {name: _harmless(value) for name, value in readable.items()}
+
+
+def _harmless(value: object) -> object:
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, list):
+        return [_harmless(item) for item in value]
+    return {name: _harmless(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def _sentence(event: Event) -> str:

@@ -269,8 +269,6 @@ class WorkTree:
 
     def close(self) -> None:
         with self._lock:
-            if self._keeper is not None:
-                self._keeper.demand_encryption(id(self), wanted=False)
             if self.git is not None:
                 self.git.close()
 

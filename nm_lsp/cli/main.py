@@ -47,6 +47,7 @@ COMMANDS = {
     "probe": "Ask for symbols by their documentation; list those that are not found.",
     "doctor": "Check every part and name the command that repairs it.",
     "benchmark": "Measure speed and token savings on this folder.",
+    "cache": "List or prune what can be made again: indexes, vectors, pages.",
     "settings": "Print the settings with their defaults, as Markdown or JSON schema.",
 }
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nm_lsp.search.segment import Columns, Segment, SegmentBuilder, pack_strings
 
-_FILE_TEXTS = ("file.path", "file.language", "file.problem")
+_FILE_TEXTS = ("file.path", "file.language")
 _DOC_TEXTS = ("doc.name", "doc.qualified", "doc.signature", "doc.text", "doc.rationale")
 _FILE_ROWS = ("file.hash", "file.size", "file.mtime", "file.flags")
 _DOC_ROWS = ("doc.kind", "doc.ordinal", "doc.span", "doc.name_span", "doc.content", "doc.key", "doc.length")

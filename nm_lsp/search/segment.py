@@ -130,7 +130,6 @@ class Segment:
         self.n_docs = len(columns["doc.kind"])
         self.paths = self.strings("file.path")
         self.file_language = self.strings("file.language")
-        self.file_problem = self.strings("file.problem")
         self.names = self.strings("doc.name")
         self.qualified = self.strings("doc.qualified")
         self.terms = self.strings("term.text")
@@ -290,7 +289,6 @@ class SegmentBuilder:
         first = self._n_docs
         texts["file.path"].append(parsed.path)
         texts["file.language"].append(parsed.language)
-        texts["file.problem"].append(parsed.problem or "")
         self._bytes["file.hash"] += file.stamp.content_hash
         numbers["file.size"].append(file.stamp.size)
         numbers["file.mtime"].append(file.stamp.mtime_ns)
@@ -377,7 +375,6 @@ class SegmentBuilder:
 _TEXT_COLUMNS = (
     "file.path",
     "file.language",
-    "file.problem",
     "doc.name",
     "doc.qualified",
     "doc.signature",

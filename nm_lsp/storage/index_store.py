@@ -11,6 +11,7 @@ manifest again.
     topics-<random>.json           communities
     annoy-<random>.ann             nearest neighbours of the vectors file with the same number
     writer.lock                    an OS lock; its content means nothing
+    workspace                      the path of the folder that is indexed; its time is when it was last opened
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from nm_lsp.base.errors import StoreProblem
 from nm_lsp.search.segment import Columns, Segment
 from nm_lsp.search.topics import Topic
 
-SCHEMA = 1
+SCHEMA = 2
+_KEPT = frozenset({"manifest.json", "writer.lock", "workspace", "suspects.json"})
 KEEP_S = 60.0
 """No file is deleted before this age: its writer may not have named it yet."""
 
@@ -200,10 +202,20 @@ class IndexStore:
         """Held by at most one process on this machine; released by the system when that process ends."""
         return FileLock(self.folder / "writer.lock", is_singleton=False)
 
-    def prepare(self) -> None:
-        """Make the folder. Raises `StoreProblem` where that is not possible."""
+    def workspace(self) -> tuple[Path | None, float]:
+        """The folder that is indexed here (None where an older version did not note it) and when it was last opened."""
+        note = self.folder / "workspace"
+        try:
+            return Path(os.fsdecode(note.read_bytes())), note.stat().st_mtime
+        except OSError:
+            stamp = self.manifest_stamp()
+            return None, stamp[0] / 1e9 if stamp is not None else 0.0
+
+    def prepare(self, workspace: Path) -> None:
+        """Make the folder and note that `workspace` is opened now. Raises `StoreProblem` where that is not possible."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._replace("workspace", os.fsencode(workspace))
         except OSError as error:
             raise StoreProblem(
                 f"the index folder {self.folder} cannot be made: {error.strerror}", reason="read-only"
@@ -234,7 +246,7 @@ class IndexStore:
     def collect(self, manifest: Manifest) -> None:
         """Delete files that `manifest` does not name and nobody has been given for `KEEP_S`."""
         named = {entry.name for entry in manifest.segments} | set(manifest.vectors)
-        named |= {manifest.topics or "", manifest.annoy or "", "manifest.json", "writer.lock", "suspects.json"}
+        named |= {manifest.topics or "", manifest.annoy or "", *_KEPT}
         oldest = time.time() - KEEP_S
         for entry in self._entries():
             try:

@@ -24,9 +24,23 @@ def state_root() -> Path:
 def index_folder(folder: Path) -> Path:
     """The index of a workspace folder; its name can be read, and one folder has one however it is spelt."""
     real = folder.resolve()
-    digest = hashlib.blake2b(str(real).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9._-]+", "_", real.name)[:40] or "root"
-    return cache_root() / "index" / f"{readable}-{digest}"
+    return index_root() / f"{readable}-{digest_of(real)}"
+
+
+def index_root() -> Path:
+    """The folder of all indexes."""
+    return cache_root() / "index"
+
+
+def page_folder(folder: Path) -> Path:
+    """The pages of a workspace folder that clients have open, one folder each process."""
+    return cache_root() / "pages" / digest_of(folder)
+
+
+def digest_of(folder: Path) -> str:
+    """What stands for a resolved folder in the names of its caches."""
+    return hashlib.blake2b(str(folder).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
 
 
 def vector_cache_file() -> Path:

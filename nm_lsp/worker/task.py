@@ -258,7 +258,7 @@ class FolderTask:
 
     def _prepare(self) -> None:
         try:
-            self._store.prepare()
+            self._store.prepare(self._folder)
             self._lock = self._store.writer_lock()
         except StoreProblem as problem:
             self._give_up(problem.message)

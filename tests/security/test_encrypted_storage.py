@@ -1,4 +1,4 @@
-"""`storage.requireEncrypted`, from outside: where storage is not encrypted nothing is remembered, and search goes on."""
+"""`storage.requireEncrypted`, from outside: where nothing is encrypted nothing is remembered, and search goes on."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ so that what is redacted does not live on here. Blocks on the disk.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import os
 import shutil
@@ -21,7 +20,7 @@ import psutil
 from nm_lsp.base.errors import EnvironmentProblem
 from nm_lsp.decisions.validation import escaped
 from nm_lsp.engine.decision_requests import DecisionDetail, DecisionRow, HistoryResult
-from nm_lsp.storage.locations import cache_root
+from nm_lsp.storage.locations import page_folder
 
 MAX_TEXT = 1_000_000
 _NUMBERS = itertools.count(1)
@@ -31,8 +30,7 @@ class Pages:
     """The pages that one client has of one folder. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
-        digest = hashlib.blake2b(str(folder).encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-        self._group = cache_root() / "pages" / digest
+        self._group = page_folder(folder)
         self._folder = self._group / f"{os.getpid()}-{next(_NUMBERS)}"
         self._lock = threading.Lock()
         self._written: dict[Path, tuple[Callable[[], str | None], str]] = {}
@@ -81,11 +79,16 @@ class Pages:
         if self._begun:
             return
         self._begun = True
-        for other in self._group.iterdir() if self._group.is_dir() else ():
-            pid = other.name.partition("-")[0]
-            if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
-                shutil.rmtree(other, ignore_errors=True)
+        remove_left_behind(self._group)
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def remove_left_behind(group: Path) -> None:
+    """Remove the pages of processes that are no more."""
+    for other in group.iterdir() if group.is_dir() else ():
+        pid = other.name.partition("-")[0]
+        if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _write(path: Path, text: str) -> None:

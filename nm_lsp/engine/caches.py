@@ -14,6 +14,7 @@ from pathlib import Path
 
 from filelock import Timeout
 
+from nm_lsp.engine import leftovers
 from nm_lsp.engine.decisions.pages import remove_left_behind
 from nm_lsp.storage.index_store import IndexStore
 from nm_lsp.storage.locations import index_root, page_folder, vector_cache_file
@@ -59,11 +60,13 @@ class CacheList:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, or with a dry run would be. `kept` are caches that a running process uses."""
+    """What was removed, or with a dry run would be. `kept` are caches that a running process uses, `leftovers` what
+    processes that were killed left behind (pages, tokens of servers)."""
 
     removed: tuple[WorkspaceCache, ...]
     kept: tuple[WorkspaceCache, ...]
     vectors: int
+    leftovers: int
     bytes: int
     dry_run: bool
 
@@ -93,13 +96,24 @@ def prune(unused_days: int, *, dry_run: bool, clock: Callable[[], float] = time.
         if not row.in_use and (dry_run or _remove(row)):
             removed.append(row)
             n_bytes += row.index_bytes + row.vector_bytes + row.page_bytes
+    n_left = _remove_leftovers(dry_run=dry_run)
     n_vectors = before.shared.unused
     if n_vectors and not dry_run:
         n_vectors, freed = _prune_vectors(unused_for_s, clock)
         n_bytes += freed
     elif n_vectors:
         n_bytes += before.shared.bytes * n_vectors // before.shared.vectors
-    return Pruned(tuple(removed), tuple(kept), n_vectors, n_bytes, dry_run)
+    return Pruned(tuple(removed), tuple(kept), n_vectors, n_left, n_bytes, dry_run)
+
+
+def _remove_leftovers(*, dry_run: bool) -> int:
+    tokens, pages = leftovers.dead_tokens(), leftovers.dead_pages()
+    if not dry_run:
+        for path in tokens:
+            path.unlink(missing_ok=True)
+        for path in pages:
+            shutil.rmtree(path, ignore_errors=True)
+    return len(tokens) + len(pages)
 
 
 def _workspace(store: IndexStore) -> WorkspaceCache:

@@ -1,7 +1,8 @@
 """Whether every part of an installation works, and for each one that does not the command that repairs it.
 
-Guarantees: nothing is changed and nothing stays behind; each check is a real attempt (a write, a process, a handshake)
-rather than a look at permissions; a check that fails stops no other.
+Guarantees: nothing stays behind, and nothing is changed but what opening a damaged cache or store repairs by itself;
+each check is a real attempt (a write, a process, a handshake) rather than a look at permissions; a check that fails
+stops no other.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Cancelled, GitUnavailable, NmError
+from nm_lsp.engine import doctor_memory
+from nm_lsp.engine.doctor_checks import Check, Health
 from nm_lsp.engine.requests import StatusResult
+from nm_lsp.engine.settings import resolve_settings
 from nm_lsp.git import Git, discover
 from nm_lsp.models.weights import model_status
 from nm_lsp.storage.locations import index_folder, vector_cache_file
@@ -25,21 +28,8 @@ from nm_lsp.worker.selfcheck import check_server
 
 MINIMUM_PYTHON = (3, 11)
 
-
-class Health(Enum):
-    OK = "ok"
-    LIMITED = "limited"  # works, with less than it could
-    BROKEN = "broken"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One part. `repair` is a command or an action in words, None where nothing is wrong."""
-
-    part: str
-    health: Health
-    detail: str
-    repair: str | None = None
+_CHECKED_APART = frozenset({"model", "decisions", "decision-store"})
+"""Problems of `status` that have a check of their own here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +42,7 @@ class DoctorResult:
 
 def examine(folder: Path, status: Callable[[], StatusResult], cancel: Cancellation) -> DoctorResult:
     """Check everything `folder` needs. `status` opens its index and reports on it; what it raises is a finding."""
+    settings, _ = resolve_settings(None, folder)
     checks = [
         check_python(),
         check_git(folder),
@@ -59,10 +50,22 @@ def examine(folder: Path, status: Callable[[], StatusResult], cancel: Cancellati
         check_annoy(),
         check_cache(folder),
         check_store_folder(folder),
+        *doctor_memory.check_settings(folder),
     ]
+    # Before the index, which would take a damaged store out of the way first.
+    checks += _guarded("decisions", lambda: doctor_memory.check_decisions(folder, settings))
     checks += check_index(status)
+    checks += doctor_memory.check_hooks(folder, settings)
+    checks += doctor_memory.check_leftovers()
     checks.append(check_handshake(folder, cancel))
     return DoctorResult(all(check.health is not Health.BROKEN for check in checks), tuple(checks))
+
+
+def _guarded(part: str, look: Callable[[], list[Check]]) -> list[Check]:
+    try:
+        return look()
+    except NmError as error:
+        return [Check(part, Health.BROKEN, error.message, error.hint or "Restart the programs that use it.")]
 
 
 def check_python() -> Check:
@@ -137,11 +140,10 @@ def check_index(status: Callable[[], StatusResult]) -> list[Check]:
     )
     checks = [Check("index", Health.OK, detail) if found.ready else
               Check("index", Health.BROKEN, "not complete", "nm-lsp index --rebuild")]  # fmt: skip
-    # The model has a check of its own.
     checks += [
-        Check(problem.code, Health.LIMITED, problem.message, problem.hint)
+        Check(problem.code, Health.LIMITED, problem.message, problem.hint or "nm-lsp doctor")
         for problem in found.problems
-        if problem.code != "model"
+        if problem.code not in _CHECKED_APART
     ]
     return checks
 

@@ -6,9 +6,8 @@ import os
 import secrets
 from pathlib import Path
 
-from platformdirs import user_runtime_path, user_state_path
-
 from nm_lsp.base.errors import EnvironmentProblem
+from nm_lsp.storage.locations import token_file, token_folder
 
 
 def new_token() -> str:
@@ -16,15 +15,9 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def token_folder() -> Path:
-    """The user's runtime folder where there is one, else the state folder; both belong to the user alone."""
-    runtime = user_runtime_path("nm_lsp")
-    return runtime if runtime.parent.is_dir() and os.access(runtime.parent, os.W_OK) else user_state_path("nm_lsp")
-
-
 def write_token(token: str, port: int, folder: Path | None = None) -> Path:
     """Keep `token` in `server-<port>.token`, mode 0600 from the start. Raises `EnvironmentProblem`."""
-    target = (folder or token_folder()) / f"server-{port}.token"
+    target = token_file(folder or token_folder(), port)
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # Created anew: an old file, or a link somebody put there, is not written through.

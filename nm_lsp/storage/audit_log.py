@@ -189,10 +189,19 @@ class AuditLog:
         return Archived(name, end)
 
     def rewrite_text(self, actor: str, face: str, now: float) -> list[str]:
-        """Set the text copy aside and write it anew from the table; returns the names of the old files."""
+        """Set the text copy aside and write it anew from the table; returns the names of the old files.
+
+        How many records were dropped becomes part of the chain, and the list of them is set aside too.
+        """
         with self._database.atomic() as connection:
             names = self.text.set_aside(file_time(now))
-            act = Act(actor, face, "audit.text-rewritten", "", None, {"setAside": list(names)})
+            after: Payload = {"setAside": list(names)}
+            n_dropped = self.dropped.count()
+            if n_dropped:
+                # The records are lost; that so many are becomes a record itself.
+                after = {**after, "dropped": n_dropped}
+                names += self.dropped.set_aside(file_time(now))
+            act = Act(actor, face, "audit.text-rewritten", "", None, after)
             audit_rows.append_act(connection, act, utc_text(now))
             records = [row for row in audit_rows.read(connection) if isinstance(row, AuditRecord)]
             replace_file(self.text.path, b"".join(format_line(record) for record in records))

@@ -170,6 +170,18 @@ class DroppedRecords:
             n_lines = self.path.read_bytes().count(b"\n")
         return n_lines + self._not_even_here
 
+    def set_aside(self, suffix: str) -> list[str]:
+        """Rename the list, since its length is part of the chain now; returns its new name."""
+        self._not_even_here = 0
+        aside = self.path.with_name(f"{self.path.name}.old-{suffix}")
+        try:
+            self.path.replace(aside)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreProblem(f"{self.path} cannot be renamed: {error.strerror}") from error
+        return [aside.name]
+
     def note(self, time: str, action: str, subject: str, why: str) -> None:
         line = json.dumps({"time": time, "action": action, "subject": subject, "why": why}).encode("ascii") + b"\n"
         try:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import warnings
 from pathlib import Path
 
-from platformdirs import user_cache_path, user_state_path
+from platformdirs import user_cache_path, user_runtime_path, user_state_path
 
 _APPLICATION = "nm_lsp"
 
@@ -46,3 +48,22 @@ def digest_of(folder: Path) -> str:
 def vector_cache_file() -> Path:
     """The vectors that all indexes share."""
     return cache_root() / "vectors" / "vectors.db"
+
+
+def token_folder() -> Path:
+    """Where listening servers keep their tokens: the user's runtime folder where there is one, else the state folder;
+    both belong to the user alone."""
+    with warnings.catch_warnings():
+        # That the system has no such folder is told to nobody: then the state folder is used.
+        warnings.simplefilter("ignore")
+        runtime = user_runtime_path(_APPLICATION)
+    return runtime if runtime.parent.is_dir() and os.access(runtime.parent, os.W_OK) else state_root()
+
+
+def token_file(folder: Path, port: int) -> Path:
+    return folder / f"server-{port}.token"
+
+
+def token_files() -> list[Path]:
+    """The token files of all servers, of those too that were killed."""
+    return sorted(token_folder().glob("server-*.token"))

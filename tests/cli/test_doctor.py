@@ -15,7 +15,7 @@ import pytest
 import nm_lsp.engine.doctor as doctor
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Cancelled, EnvironmentProblem, StoreProblem
-from nm_lsp.engine.doctor import Health
+from nm_lsp.engine.doctor_checks import Health
 from nm_lsp.engine.requests import Problem, Progress, StatusResult
 
 
@@ -31,7 +31,7 @@ def handshake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_every_part_has_a_check_and_every_fault_a_repair(tmp_path: Path, status: StatusResult) -> None:
     result = doctor.examine(tmp_path, lambda: status, Cancellation())
     parts = [check.part for check in result.checks]
-    assert parts[:7] == ["python", "git", "model", "annoy", "cache", "workspace folder", "index"]
+    assert parts[:7] == ["python", "git", "model", "annoy", "cache", "workspace folder", "decisions"]
     assert parts[-1] == "server"
     assert result.healthy
     assert all(check.repair for check in result.checks if check.health is not Health.OK)

@@ -12,7 +12,7 @@ from nm_lsp.engine.decisions.pages import Pages
 
 
 def test_pages_follow_what_they_are_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "cache_root", lambda: tmp_path / "cache")
+    monkeypatch.setattr(pages, "page_folder", lambda _folder: tmp_path / "cache")
     text: list[str | None] = ["secret"]
     mine, other = Pages(tmp_path), Pages(tmp_path)
     path = mine.write("nm-1.md", lambda: text[0])

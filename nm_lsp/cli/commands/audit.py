@@ -63,7 +63,8 @@ def anchor(folder: Folder = None, as_json: Json = False, verbose: Verbose = Fals
 @app.command()
 def export(
     rewrite: Annotated[
-        bool, typer.Option("--rewrite", help="Write audit.jsonl anew from the table and set the old copy aside.")
+        bool,
+        typer.Option("--rewrite", help="Write audit.jsonl anew from the table and set the old copy aside."),
     ] = False,
     folder: Folder = None,
     as_json: Json = False,

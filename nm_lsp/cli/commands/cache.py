@@ -82,6 +82,8 @@ def _print_pruned(output: Output, result: Pruned) -> None:
     verb = "would be removed" if result.dry_run else "removed"
     what = f"{counted(len(result.removed), 'index', 'indexes')} and {counted(result.vectors, 'vector')}"
     output.text(f"{what} {verb}, {_bytes(result.bytes)}")
+    if result.leftovers:
+        output.text(f"{counted(result.leftovers, 'leftover')} of killed processes {verb}")
     for row in result.kept:
         output.note(f"{row.workspace or row.index} is in use and stays")
 

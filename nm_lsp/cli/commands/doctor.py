@@ -10,7 +10,8 @@ from nm_lsp.cli.interrupts import interruptible
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.cli.session import session
-from nm_lsp.engine.doctor import DoctorResult, Health, examine
+from nm_lsp.engine.doctor import DoctorResult, examine
+from nm_lsp.engine.doctor_checks import Health
 from nm_lsp.engine.requests import Nothing, StatusResult
 from nm_lsp.wire.encode import encode
 from nm_lsp.wire.places import FolderPlaces

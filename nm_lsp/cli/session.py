@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from nm_lsp.base.cancellation import Cancellation
@@ -66,11 +67,13 @@ def session(
     vectors: bool = False,
     quiet: bool = False,
     question: str | None = None,
+    learning: bool = True,
 ) -> Iterator[Session]:
     """Open `folder`. Raises what the engine raises.
 
     `question` is what will be asked, so that the model is loaded meanwhile. `ready` waits for symbols, keyword search
     and graph, `vectors` for all vectors too; `quiet` drops notices, for commands that report the same themselves.
+    Without `learning` nothing that is asked is counted, learned from or recalled.
     """
     root = workspace_folder(folder, output)
     bar = ProgressBar(shown=False if output.as_json else None)
@@ -89,6 +92,8 @@ def session(
     settings, wrong = resolve_settings(None, root)
     for problem in wrong:
         output.warn(str(problem))
+    if not learning:
+        settings = replace(settings, synapses=replace(settings.synapses, enabled=False))
     with interruptible() as cancel:
         workspace = Workspace(settings, listen)
         try:

@@ -116,10 +116,15 @@ class ProbeParams:
 
 @dataclass(frozen=True, slots=True)
 class BlindSpot:
+    """A symbol that was not among the first three. `first` is the symbol that came first instead, None where nothing
+    was found; `advice` says what would help."""
+
     id: str
     place: Place
     question: str
     rank: int | None
+    first: str | None
+    advice: str
 
 
 @dataclass(frozen=True, slots=True)

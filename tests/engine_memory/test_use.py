@@ -11,7 +11,9 @@ from editing import CALLER, GO, Editing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
+from nm_lsp.engine.memory.probing import probe
 from nm_lsp.engine.memory.recall import MORE_LOOKED_AT
 from nm_lsp.engine.memory_requests import (
     FeedbackParams,
@@ -25,9 +27,13 @@ from nm_lsp.engine.memory_requests import (
     ReviewParams,
 )
 from nm_lsp.engine.requests import Nothing
+from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.ranking import Candidate, search
+from nm_lsp.search.segment import FileStamp, SegmentBuilder
+from nm_lsp.storage.synapses import SynapseStore
 from nm_lsp.synapses.page import FIRST_LINE, LearnedPair, LearnedStep, memory_page
 from nm_lsp.synapses.rules import DAY_S
+from nm_lsp.worker.analysis import analyse_text
 
 ADD, TOTAL, DISCOUNT = "cart.py::Cart.add", "cart.py::Cart.total", "cart.py::discount"
 ESTIMATE, ZONE = "ship.py::estimate", "ship.py::zone"
@@ -325,12 +331,51 @@ def test_savings_survive_and_name_their_formula(work: Editing) -> None:
     assert (result.queries, result.tokens_given, result.tokens_of_files) == (1, 10, size.size // 4)
     assert result.saved == result.tokens_of_files - result.tokens_given
     assert "tokens_of_files" in result.formula
+    work.desk.close()
+    work.keepers.close()
+    # The event log rolls and may go; what was counted is in the store.
+    for log in (work.root / ".neuralmind" / "lsp").glob("events.jsonl*"):
+        log.unlink()
+    store = SynapseStore.open(work.root / ".neuralmind" / "lsp" / "synapses.db", work.now)
+    assert (store.counters()["queries"], store.counters()["tokens_given"]) == (1, 10)
+    store.close()
 
 
 def test_a_probe_asks_by_documentation(work: Editing) -> None:
     result = work.desk.probe(ProbeParams(), GO, CALLER)
     assert result.asked == 1
     assert 0 <= result.mrr <= 1
+
+
+def test_a_probe_says_what_would_help() -> None:
+    """Three symbols; what is found is given, so that each kind of advice is met."""
+    text = (
+        'def charge(a):\n    """Take the money for an order from the card of its buyer."""\n'
+        'def refund(a):\n    """Take the money for an order from the card of its buyer."""\n'
+        'def send(a):\n    """Send to somebody who waits."""\n'
+        'def ship(a):\n    """Hand a parcel with its papers over to the carrier of the day."""\n'
+    )
+    builder = SegmentBuilder()
+    builder.add(analyse_text("shop.py", text, FileStamp(b"\0" * 16, len(text), 0)))
+    answers = {"Take": ["shop.py::charge"], "to some": ["shop.py::ship"], "Hand": []}
+    asked: list[str] = []
+
+    def find(question: str, _cancel: Cancellation) -> list[str]:
+        asked.append(question)
+        return next(hits for word, hits in answers.items() if word in question)
+
+    result = probe(Corpus([(builder.build(), frozenset())]), find, 10, GO)
+    assert (result.asked, result.found_first, result.mrr) == (4, 1, 0.25)
+    assert "to somebody who waits." in asked, "the name itself is not asked for"
+    advice = {spot.id.partition("::")[2]: (spot.first, spot.advice) for spot in result.blind_spots}
+    assert advice == {
+        "refund": ("shop.py::charge", "shop.py::charge is documented in the same words: say what differs."),
+        "send": (
+            "shop.py::ship",
+            "Its first sentence has 4 words beside the name: say what it does, with what, and for whom.",
+        ),
+        "ship": (None, "Nothing was found: use words that the code or its neighbours use too."),
+    }
 
 
 # -- the page --------------------------------------------------------------------------------------------------------

@@ -64,7 +64,8 @@ def benchmark(
     """Measure speed and token savings on this folder."""
     output = Output(as_json=as_json, verbose=verbose)
     started = time.perf_counter()
-    with session(folder, output, ready=False) as opened:
+    # Its questions are nobody's: they are not counted among the savings, and what was learned does not answer them.
+    with session(folder, output, ready=False, learning=False) as opened:
         reopened = opened.host.status(Nothing(), opened.cancel).files > 0
         opened.wait(vectors=False)
         ready_s = time.perf_counter() - started

@@ -34,5 +34,8 @@ def probe(
                 for row in result.blind_spots
             ]
             output.table(("rank", "symbol", "where", "asked"), rows, right=(0,))
+            output.text()
+            for spot in result.blind_spots:
+                output.text(f"{output.style(spot.id, 'bold')}: {spot.advice}")
         found = f"{result.found_first} of {result.asked} came first, {result.found_in_ten} among the first ten"
         output.note(f"{found}; mean reciprocal rank {result.mrr:.2f}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nm_lsp.cli.hits import counted
 from nm_lsp.cli.memory_output import CALLER
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
@@ -19,6 +20,6 @@ def savings(folder: Folder = None, as_json: Json = False, verbose: Verbose = Fal
         result = opened.host.memory.savings(Nothing(), opened.cancel, CALLER)
         if opened.emit(result):
             return
-        output.text(f"{result.queries:,} questions answered with {result.tokens_given:,} tokens")
+        output.text(f"{counted(result.queries, 'question')} answered with {result.tokens_given:,} tokens")
         output.text(f"{result.tokens_of_files:,} tokens are in the files behind the answers: {result.saved:,} saved")
-        output.note(result.formula)
+        output.text(result.formula)

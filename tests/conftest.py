@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "server"))
 
 from lsp_harness import ProcessClient

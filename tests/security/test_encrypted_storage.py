@@ -79,9 +79,9 @@ def test_where_it_is_encrypted_nothing_changes_and_the_setting_can_come_and_go(
         with pytest.raises(StoreProblem, match=r"lies on a test disk\.") as refusal:
             desk.list(ListParams(), Cancellation(), CLI)
         assert refusal.value.reason == "unencrypted"
-        desk.tree.configure(revival=False, require_encrypted=False)
+        desk.tree.configure(git="git", revival=False, require_encrypted=False)
         assert [row.id for row in desk.list(ListParams(), Cancellation(), CLI).decisions] == [identity]
-        desk.tree.configure(revival=False, require_encrypted=True)
+        desk.tree.configure(git="git", revival=False, require_encrypted=True)
         with pytest.raises(StoreProblem, match=r"lies on a test disk\."):
             desk.record(PARAMS, Cancellation(), CLI)
     with open_desk(repo.path, Settings()) as desk:

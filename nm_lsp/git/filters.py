@@ -40,12 +40,15 @@ def untrusted(git: Git, root: Path) -> frozenset[str]:
 
     One process. Raises `GitUnavailable`.
     """
-    rows = git.run("config", "-z", "--show-scope", "--includes", "--get-regexp", _PATTERN, ok=(0, 1, 129))
-    words = rows.decode("utf-8", "surrogateescape").split("\0")
-    if not rows:
-        # Nothing configured, or a git before 2.26, which cannot say where a value stands.
-        own = git.run("config", "-z", "--local", "--includes", "--get-regexp", _PATTERN, ok=(0, 1))
-        words = [word for row in own.decode("utf-8", "surrogateescape").split("\0") if row for word in ("local", row)]
+    asked = ("--includes", "--get-regexp", _PATTERN)
+    try:
+        words = _words(git.run("config", "-z", "--show-scope", *asked, ok=(0, 1)))
+    except GitUnavailable as error:
+        if "show-scope" not in error.message:
+            raise
+        # A git before 2.26 cannot say where a value stands: then no repository is trusted.
+        own = _words(git.run("config", "-z", "--local", *asked, ok=(0, 1)))
+        words = [word for row in own for word in ("local", row)]
     found = set()
     for scope, row in zip(words[::2], words[1::2], strict=False):
         key, _, value = row.partition("\n")
@@ -60,9 +63,13 @@ def untrusted(git: Git, root: Path) -> frozenset[str]:
 def filters_of(git: Git, paths: Iterable[str]) -> dict[str, str]:
     """Path → the name of the filter that its attributes ask for, where they ask for one. One process."""
     sent = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    words = git.run("check-attr", "-z", "--stdin", "filter", stdin=sent).decode("utf-8", "surrogateescape").split("\0")
+    words = _words(git.run("check-attr", "-z", "--stdin", "filter", stdin=sent))
     rows = zip(words[::3], words[2::3], strict=False)
     return {path: value for path, value in rows if value not in {"unspecified", "unset", "set"}}
+
+
+def _words(output: bytes) -> list[str]:
+    return output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
 def _is_same(value: str, root: Path) -> bool:

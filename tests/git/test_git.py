@@ -387,6 +387,17 @@ def test_a_filter_of_the_repository_runs_only_where_the_user_trusts_it(
     subprocess.run(["sh", "-c", command], check=True, cwd=tmp_path)
     assert repository.working_contents(["a", "x.big"]) == {"a": plain, "x.big": plain}
     assert mark.exists()
+    # A git of the time before it could say where a value stands trusts no repository's filters.
+    real = shutil.which("git")
+    old = tmp_path / "git"
+    old.write_text(
+        f'#!/bin/sh\ncase "$*" in *--show-scope*) echo "error: unknown option \\`show-scope\'" >&2; exit 129;; esac\n'
+        f'exec {real} "$@"\n'
+    )
+    old.chmod(0o755)
+    with Repository(repository.place, executable=str(old)) as aged:
+        assert aged.unknowable(["a", "x.big"]) == {"x.big": "odd.name"}
+        assert aged.working_contents(["a"]) == {"a": plain}
 
 
 def test_git_is_not_taken_from_the_folder_it_is_asked_about(

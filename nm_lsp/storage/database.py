@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shlex
 import sqlite3
 import threading
 import time
@@ -399,7 +400,7 @@ def _foreign(path: Path, schema: Schema) -> StoreProblem:
     return StoreProblem(
         f"{path} is not a {schema.name} database of nm-lsp; nothing was written to it",
         reason="foreign",
-        hint="Move that file away, or choose another folder.",
+        hint=f"Move that file away: `mv {shlex.quote(str(path))} {shlex.quote(f'{path}.aside')}`",
     )
 
 

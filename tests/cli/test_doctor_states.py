@@ -185,6 +185,16 @@ def test_a_store_that_cannot_be_trusted(
     assert titles(repo) == ["Doubled"]
 
 
+def test_what_another_program_learned_is_set_aside(repo: Repo, look: Look) -> None:
+    with opened(store(repo) / "synapses.db") as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    found = look()
+    assert set(found) == {"synapses-set-aside"}
+    assert "begins anew" in found["synapses-set-aside"]["detail"]
+    assert list(store(repo).glob("synapses.db.*-*"))
+    assert look() == {}
+
+
 def test_a_newer_store_names_the_update_and_is_left_alone(repo: Repo, look: Look) -> None:
     with opened(store(repo) / "memory.db") as connection:
         connection.execute("PRAGMA user_version = 99")

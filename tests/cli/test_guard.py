@@ -284,7 +284,7 @@ class _Recorded(holding.Run):
 
 
 def _hold_against_whole_looks(seed: int, root: Path) -> int:
-    run = _Recorded(seed, root, check_every=99)
+    run = _Recorded.generated(seed, root, check_every=99)
     run.go()
     store = DecisionStore.open(root / ".neuralmind/lsp", root.parent / "backups", 0.0, options=Options("OFF"))
     store.append(run.events, now=0.0)

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nm_lsp.decisions.changes import Change
 from nm_lsp.decisions.events import Event, EventKind
@@ -125,7 +125,7 @@ class Run:
         self._repositories: list[Repository] = []
 
     @classmethod
-    def generated(cls, seed: int, root: Path, *, real_git: bool = False, check_every: int = 1, **plan: Any) -> Run:
+    def generated(cls, seed: int, root: Path, *, real_git: bool = False, check_every: int = 1, **plan: Any) -> Self:
         made = histories.Plan(seed, **plan)
         ids = histories.write(made, root)
         return cls(seed, root, made, ids, oracle.Oracle(root), real_git=real_git, check_every=check_every)

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Launch } from "../src/logic/discovery";
-import { type Cause, explain, installCommand, isOlder, lastWords, versionNumbers } from "../src/logic/failure";
+import { type Cause, explain, installCommand, isOlder, lastWords, type Remedy, versionNumbers } from "../src/logic/failure";
+import type { Source } from "../src/logic/installing";
 
 const SERVER: Launch = { command: "/opt/nm lsp/nm-lsp", args: ["--stdio"], origin: "setting", isPython: false };
 const PYTHON: Launch = { command: "/usr/bin/python3.6", args: ["-m", "nm_lsp", "--stdio"], origin: "setting", isPython: true };
@@ -32,8 +33,33 @@ describe("what a person reads when the server does not run", () => {
   });
 
   it("gives a command that can be pasted", () => {
-    expect(installCommand(undefined, "nm-lsp")).toBe("uv tool install nm-lsp");
-    expect(installCommand(PYTHON, "nm-lsp")).toBe('"/usr/bin/python3.6" -m pip install nm-lsp');
+    expect(installCommand(undefined, "nm-lsp")).toBe('uv tool install "nm-lsp"');
+    expect(installCommand(PYTHON, "nm-lsp")).toBe('"/usr/bin/python3.6" -m pip install "nm-lsp"');
+  });
+});
+
+// What pip 26 and uv 0.9 print, shortened.
+describe("what a person reads when the server could not be installed", () => {
+  const OWN = { target: "/ext/server/nm_lsp-0.1.0-py3-none-any.whl", isOwn: true };
+  const named = (target: string) => ({ target, isOwn: false });
+  it.each<[string, Source, string, RegExp, Remedy]>([
+    ["pip: unknown package", named("nm-lsp"), "ERROR: Could not find a version that satisfies the requirement nm-lsp (from versions: none)\nERROR: No matching distribution found for nm-lsp\n", /index does not know “nm-lsp”.*nmLsp\.server\.package, or clear it/, "package-setting"],
+    ["uv: unknown package", named("Nm_Lsp[annoy]>=1"), "error: No solution found when resolving dependencies\n  cause: Because nm-lsp was not found in the package registry and you require nm-lsp, we can conclude …\n", /index does not know “Nm_Lsp\[annoy\]>=1”/, "package-setting"],
+    ["pip: no file", named("/gone.whl"), "ERROR: Could not install packages due to an OSError: [Errno 2] No such file or directory: '/gone.whl'\n", /nothing to install at “\/gone\.whl”/, "package-setting"],
+    ["pip: no folder", named("/gone"), "ERROR: Invalid requirement: '/gone'\nHint: It looks like a path. File '/gone' does not exist.\n", /nothing to install at “\/gone”/, "package-setting"],
+    ["uv: no file", named("/gone.whl"), "error: Distribution not found at: file:///gone.whl\n", /nothing to install at “\/gone\.whl”/, "package-setting"],
+    ["pip: no network", OWN, "WARNING: Retrying (…) after connection broken by 'NewConnectionError(…)'\nERROR: No matching distribution found for pygls\n", /index cannot be reached/, "install"],
+    ["uv: no network", OWN, "error: Failed to fetch: https://…\n  cause: client error (Connect)\n  cause: dns error\n", /index cannot be reached/, "install"],
+    ["a dependency without a wheel", OWN, "ERROR: No matching distribution found for onnxruntime>=1.20\n", /has no “onnxruntime>=1\.20” for this machine and this Python/, "output"],
+    ["anything else", OWN, "ERROR: No space left on device\n", /It said: “ERROR: No space left on device”\. The command was: pip install x$/, "output"],
+  ])("%s", (_, source, errors, words, remedy) => {
+    const { text, remedies } = explain({ kind: "not-installed", source, errors, command: "pip install x" });
+    expect(text).toMatch(words);
+    expect(remedies[0]).toBe(remedy);
+  });
+
+  it("names both settings where this build brings no server along", () => {
+    expect(explain({ kind: "no-source" }).text).toMatch(/nmLsp\.server\.package, or .* nmLsp\.server\.path/);
   });
 });
 

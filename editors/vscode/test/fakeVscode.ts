@@ -24,6 +24,7 @@ export const fake = {
   settings: new Map<string, unknown>(),
   folders: [] as { uri: Uri; name: string; index: number }[],
   executed: [] as unknown[][],
+  copied: [] as string[],
   log: [] as string[],
   reset(): void {
     fake.shown = [];
@@ -31,6 +32,7 @@ export const fake = {
     fake.settings.clear();
     fake.folders = [];
     fake.executed = [];
+    fake.copied = [];
     fake.log = [];
     workspace.isTrusted = true;
   },
@@ -105,7 +107,7 @@ export const commands = {
   executeCommand: async (...args: unknown[]) => void fake.executed.push(args),
 };
 
-export const env = { clipboard: { writeText: async () => undefined } };
+export const env = { clipboard: { writeText: async (text: string) => void fake.copied.push(text) } };
 
 export class CancellationError extends Error {}
 export class ThemeIcon {

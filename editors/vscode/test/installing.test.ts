@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { installPlan, spelled } from "../src/logic/installing";
+import { installPlan, sourceOf, spelled } from "../src/logic/installing";
 
 it.each([
   [{ uv: "/bin/uv", python: "/bin/python3" }, "uv"],
@@ -17,4 +17,19 @@ it("has no plan without any of them", () => {
 
 it("spells a step so that it can be pasted", () => {
   expect(spelled({ command: "/a b/python", args: ["-m", "pip", "install", "nm-lsp>=0.1"] })).toBe('"/a b/python" -m pip install "nm-lsp>=0.1"');
+});
+
+it.each([
+  ["", "/ext/server.whl", { target: "/ext/server.whl", isOwn: true }],
+  [" ~/wheels/nm_lsp.whl ", "/ext/server.whl", { target: "/home/ann/wheels/nm_lsp.whl", isOwn: false }],
+  ["https://example.org/nm_lsp.whl", undefined, { target: "https://example.org/nm_lsp.whl", isOwn: false }],
+  ["", undefined, undefined],
+])("installs what the setting names, else its own: “%s”", (setting, own, expected) => {
+  expect(sourceOf(setting, "/home/ann", own)).toEqual(expected);
+});
+
+it("installs anew what is there already, since that may be what is broken", () => {
+  const args = (tools: object): string => installPlan("linux", "/store", "x.whl", tools)?.steps.flatMap((step) => step.args).join(" ") ?? "";
+  expect(args({ uv: "/bin/uv" })).toContain("--reinstall");
+  expect(args({ python: "/bin/python3" })).toContain("--force-reinstall");
 });

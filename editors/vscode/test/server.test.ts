@@ -34,7 +34,7 @@ beforeEach(() => {
   [now, pauses, answerS] = [0, [], 30];
   folder = fs.mkdtempSync(path.join(os.tmpdir(), "nm lsp größe "));
   fake.folders = [{ uri: Uri.file(folder), name: "w", index: 0 }];
-  const context = { globalStorageUri: Uri.file(path.join(folder, "storage")), extension: { packageJSON: { contributes: { configuration: [] } } } };
+  const context = { extensionPath: path.join(folder, "extension"), globalStorageUri: Uri.file(path.join(folder, "storage")), extension: { packageJSON: { contributes: { configuration: [] } } } };
   const later = (run: () => void, ms: number): NodeJS.Timeout => {
     pauses.push(ms);
     return setTimeout(run, 0);
@@ -109,6 +109,19 @@ describe("a server that cannot run: one message, at most one retry", () => {
     fake.settings.set("nmLsp.server.path", path.join(folder, "gone"));
     await server.restart();
     await vi.waitFor(() => expect(fake.executed).toContainEqual(["workbench.action.openSettings", "@id:nmLsp.server.path"]));
+  });
+
+  it("can be installed by the command that is copied, of the wheel that comes with the extension", async () => {
+    const wheel = path.join(folder, "extension", "server", "nm_lsp-0.1.0-py3-none-any.whl");
+    fs.mkdirSync(path.dirname(wheel), { recursive: true });
+    fs.writeFileSync(wheel, "");
+    vi.stubEnv("PATH", "/nowhere");
+    vi.stubEnv("HOME", "/nowhere");
+    fake.choose = "Copy Install Command";
+    await server.restart();
+    await vi.waitFor(() => expect(fake.copied).toEqual([`uv tool install "${wheel}"`]));
+    vi.unstubAllEnvs();
+    expect(fake.shown).toHaveLength(1);
   });
 
   it("is not taken from a workspace that is not trusted", async () => {

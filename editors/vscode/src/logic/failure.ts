@@ -1,8 +1,9 @@
-/** Why the server does not run, in words, with what to do about it. */
+/** Why the server does not run or could not be installed, in words, with what to do about it. */
 
 import * as l10n from "@vscode/l10n";
 import type { Launch } from "./discovery";
-import { PATH_SETTING } from "./names";
+import type { Source } from "./installing";
+import { PACKAGE_SETTING, PATH_SETTING } from "./names";
 
 export const OLDEST_PYTHON: readonly [number, number] = [3, 11];
 export const OLDEST_SERVER: readonly [number, number, number] = [0, 1, 0];
@@ -14,12 +15,15 @@ export type Cause =
   | { kind: "ended"; launch: Launch; exitCode: number | null; signal: string | null; errors: string; python?: Version }
   | { kind: "silent"; launch: Launch; waitedS: number }
   | { kind: "keeps-ending"; launch: Launch; exitCode: number | null; signal: string | null; errors: string }
-  | { kind: "old-server"; launch: Launch; version: string };
+  | { kind: "old-server"; launch: Launch; version: string }
+  | { kind: "no-installer" }
+  | { kind: "no-source" }
+  | { kind: "not-installed"; source: Source; command: string; errors: string };
 
 export type Version = readonly [number, number];
 
 /** What the buttons of a message do. */
-export type Remedy = "install" | "setting" | "restart" | "output" | "copy-command";
+export type Remedy = "install" | "setting" | "package-setting" | "restart" | "output" | "copy-command";
 
 export interface Explanation { text: string; remedies: Remedy[]; severity: "error" | "warning" }
 
@@ -65,7 +69,52 @@ export function explain(cause: Cause): Explanation {
         ),
         remedies: ["install", "setting"],
       };
+    case "no-installer":
+      return error(
+        l10n.t("nm-lsp needs Python {0} or newer, or uv, to install its server, and found neither on PATH. Install one of them and choose “Install Server” again, or name a server in the setting {1}.", OLDEST_PYTHON.join("."), PATH_SETTING),
+        ["setting"],
+      );
+    case "no-source":
+      return error(l10n.t("This build of the extension brings no server along. Name one to install in the setting {0}, or one that is installed in {1}.", PACKAGE_SETTING, PATH_SETTING), [
+        "package-setting",
+      ]);
+    case "not-installed":
+      return notInstalled(cause);
   }
+}
+
+/** Installers say many lines; the first of these that they say is the cause. The network comes first, since pip goes on
+ * to say that the package does not exist. */
+const UNREACHABLE = /NewConnectionError|ConnectTimeout|NameResolutionError|ProxyError|SSLError|dns error|error sending request|Network is unreachable|client error \(Connect\)/i;
+const UNKNOWN_PACKAGE = [/No matching distribution found for ([^\s;]+)/, /Because ([^\s]+) was not found in the (?:package registry|provided package locations)/, /there are no versions of ([^\s]+)/];
+const NO_SUCH_FILE = /Distribution not found at|No such file or directory|[Ff]ile \S.* does not exist/;
+
+function notInstalled({ source, command, errors }: Extract<Cause, { kind: "not-installed" }>): Explanation {
+  const unknown = UNKNOWN_PACKAGE.map((pattern) => pattern.exec(errors)?.[1]).find((name) => name !== undefined);
+  if (UNREACHABLE.test(errors)) {
+    return error(l10n.t("The server could not be installed: the package index cannot be reached. Look at the network or the proxy, then choose “Install Server” again."), ["install", "output"]);
+  }
+  if (unknown && !source.isOwn && sameName(unknown, source.target)) {
+    return error(
+      l10n.t("The server could not be installed: the package index does not know “{0}”. Name a wheel, a folder or another package in the setting {1}, or clear it to install the server that comes with the extension.", source.target, PACKAGE_SETTING),
+      ["package-setting", "output"],
+    );
+  }
+  if (unknown) {
+    return error(l10n.t("The server could not be installed: the package index has no “{0}” for this machine and this Python. Another Python on PATH, or uv, may help.", unknown), ["output", "setting"]);
+  }
+  if (!source.isOwn && NO_SUCH_FILE.test(errors)) {
+    return error(l10n.t("The server could not be installed: there is nothing to install at “{0}”. Correct the setting {1}, or clear it to install the server that comes with the extension.", source.target, PACKAGE_SETTING), [
+      "package-setting",
+      "output",
+    ]);
+  }
+  return error(l10n.t("The server could not be installed. {0} The command was: {1}", lastWords(errors), command).replace(/ {2,}/g, " "), ["output", "install"]);
+}
+
+function sameName(one: string, other: string): boolean {
+  const plain = (text: string): string => (/^[\w.-]+/.exec(text)?.[0] ?? "").toLowerCase().replace(/[-_.]+/g, "-");
+  return plain(one) === plain(other);
 }
 
 function ended(cause: Extract<Cause, { kind: "ended" }>): Explanation {
@@ -89,8 +138,8 @@ function ended(cause: Extract<Cause, { kind: "ended" }>): Explanation {
 }
 
 /** The command a person can type to get the server. */
-export function installCommand(launch: Launch | undefined, packageName: string): string {
-  return launch?.isPython ? `"${launch.command}" -m pip install ${packageName}` : `uv tool install ${packageName}`;
+export function installCommand(launch: Launch | undefined, target: string): string {
+  return launch?.isPython ? `"${launch.command}" -m pip install "${target}"` : `uv tool install "${target}"`;
 }
 
 export function isOlder(version: readonly number[], oldest: readonly number[]): boolean {

@@ -2,6 +2,7 @@
 
 import * as l10n from "@vscode/l10n";
 import { anchorText, oneLine, stateWord, statusWord } from "./decisionTree";
+import { symbolName } from "./memoryTree";
 import type { AnchorRow, DecisionDetail, DecisionRow, ExplainResult, HistoryResult, Hit, Missing, QueryResult, Range } from "./wire";
 
 export type Target = { kind: "place"; uri: string; range: Range } | { kind: "decision"; id: string };
@@ -88,7 +89,7 @@ export function explainPage(result: ExplainResult): Page {
     writer.line();
   }
   for (const [at, hit] of result.hits.entries()) {
-    writer.line(`${at + 1}. `, [placeText(hit), place(hit)], `  ${l10n.t("score {0}", hit.score.toFixed(2))}`);
+    writer.line(`${at + 1}. `, [placeText(hit), place(hit)], `  ${oneLine(symbolName(hit.id))} · ${l10n.t("score {0}", hit.score.toFixed(2))}`);
     for (const reason of hit.reasons) {
       writer.line(`   - ${oneLine(reason, 400)}`);
     }

@@ -137,7 +137,7 @@ export class Asking {
     const items: FoundItem[] = code.hits.map((hit) => ({
       label: `$(${ICONS[hit.kind] ?? "symbol-misc"}) ${oneLine(hit.name)}`,
       description: `${hit.path}:${hit.range.start.line + 1}`,
-      detail: oneLine(hit.signature, 140),
+      detail: hit.signature === hit.name ? undefined : oneLine(hit.signature, 140),
       alwaysShow: true,
       buttons: [aside],
       open: (beside) => openPlace(hit, beside),

@@ -2,50 +2,57 @@
 
 import { spawn } from "node:child_process";
 import * as fs from "node:fs/promises";
+import * as path from "node:path";
 import * as l10n from "@vscode/l10n";
 import * as vscode from "vscode";
 import { type Machine, onPath } from "../logic/discovery";
-import { isOlder, lastWords, OLDEST_PYTHON } from "../logic/failure";
-import { installPlan, type Plan, spelled, type Step, type Tools } from "../logic/installing";
-import { PATH_SETTING } from "../logic/names";
+import { type Cause, isOlder, OLDEST_PYTHON } from "../logic/failure";
+import { installPlan, type Plan, type Source, spelled, type Step, type Tools } from "../logic/installing";
+import { PACKAGE_SETTING } from "../logic/names";
 import { pythonVersion } from "./server";
 
 const PYTHONS = ["python3.14", "python3.13", "python3.12", "python3.11", "python3", "python"];
 
-/** True once the server is there. Says by itself why not. */
-export async function install(machine: Machine, storage: string, packageName: string, output: vscode.LogOutputChannel): Promise<boolean> {
-  const tools = await findTools(machine);
-  const plan = installPlan(machine.platform, storage, packageName, tools);
+/** "left" where the user chose not to. */
+export type Outcome = "installed" | "left" | Cause;
+
+/** The server in the extension's own folder; undefined where this build has none. */
+export async function ownWheel(extension: string): Promise<string | undefined> {
+  const folder = path.join(extension, "server");
+  const names = await fs.readdir(folder).catch(() => []);
+  const name = names.find((one) => one.endsWith(".whl"));
+  return name && path.join(folder, name);
+}
+
+/** Asks before anything is done. */
+export async function install(machine: Machine, storage: string, source: Source | undefined, output: vscode.LogOutputChannel): Promise<Outcome> {
+  if (!source) {
+    return { kind: "no-source" };
+  }
+  const plan = installPlan(machine.platform, storage, source.target, await findTools(machine));
   if (!plan) {
-    void vscode.window.showErrorMessage(
-      l10n.t("nm-lsp needs Python {0} or newer, or uv, to install its server, and found neither on PATH. Install one of them and choose “Install Server” again, or name a server in the setting {1}.", OLDEST_PYTHON.join("."), PATH_SETTING),
-    );
-    return false;
+    return { kind: "no-installer" };
   }
   const yes = l10n.t("Install");
   const question = l10n.t("Install the nm-lsp server?");
+  const what = source.isOwn ? l10n.t("the server that comes with the extension") : l10n.t("“{0}”, which the setting {1} names,", source.target, PACKAGE_SETTING);
   const detail = l10n.t(
-    "It downloads the package {0} with {1} from your package index into the extension's own folder, {2}. Nothing else on this machine is changed. Your code never leaves it.",
-    packageName,
-    plan.tool,
+    "It puts {0} into the extension's own folder, {1}, with {2}. The packages it needs (about 300 MB) come from your package index. Nothing else on this machine is changed, and your code never leaves it.",
+    what,
     storage,
+    plan.tool,
   );
   if ((await vscode.window.showInformationMessage(question, { modal: true, detail }, yes)) !== yes) {
-    return false;
+    return "left";
   }
   const failed = await vscode.window.withProgress(
     { location: vscode.ProgressLocation.Notification, title: l10n.t("Installing the nm-lsp server"), cancellable: true },
     (progress, token) => perform(plan, storage, output, progress, token),
   );
   if (failed === undefined) {
-    return true;
+    return "installed";
   }
-  if (failed !== "cancelled") {
-    const show = l10n.t("Show Output");
-    const text = l10n.t("The server could not be installed. {0} The command was: {1}", lastWords(failed.errors), spelled(failed.step));
-    void vscode.window.showErrorMessage(text, show).then((chosen) => chosen && output.show());
-  }
-  return false;
+  return failed === "cancelled" ? "left" : { kind: "not-installed", source, command: spelled(failed.step), errors: failed.errors };
 }
 
 async function findTools(machine: Machine): Promise<Tools> {

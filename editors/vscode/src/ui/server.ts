@@ -9,12 +9,13 @@ import * as vscode from "vscode";
 import type { Client, ClientHooks } from "../clientFactory";
 import { findServer, type Launch, type Machine } from "../logic/discovery";
 import { type Cause, type Explanation, explain, installCommand, isOlder, OLDEST_SERVER, type Remedy, type Version, versionNumbers } from "../logic/failure";
+import { type Source, sourceOf } from "../logic/installing";
 import { PACKAGE_SETTING, PATH_SETTING, SECTION } from "../logic/names";
 import { RestartPolicy } from "../logic/restart";
 import { explicitSettings } from "../logic/settings";
 import type { ServerState } from "../logic/statusLine";
 import { diskFolders } from "./folders";
-import { install } from "./install";
+import { install, ownWheel } from "./install";
 
 /** How long the first answer may take. A cold start on a busy machine takes some seconds. */
 const ANSWER_S = 30;
@@ -280,6 +281,7 @@ export class Server implements vscode.Disposable {
     const labels: Record<Remedy, string> = {
       install: l10n.t("Install Server…"),
       setting: l10n.t("Open Setting"),
+      "package-setting": l10n.t("Open Setting"),
       restart: l10n.t("Restart Server"),
       output: l10n.t("Show Output"),
       "copy-command": l10n.t("Copy Install Command"),
@@ -307,21 +309,35 @@ export class Server implements vscode.Disposable {
       case "output":
         this.output.show();
         break;
-      case "copy-command":
-        await vscode.env.clipboard.writeText(installCommand(this.launch, this.packageName()));
+      case "package-setting":
+        await vscode.commands.executeCommand("workbench.action.openSettings", `@id:${PACKAGE_SETTING}`);
         break;
+      case "copy-command": {
+        const source = await this.source();
+        if (source) {
+          await vscode.env.clipboard.writeText(installCommand(this.launch, source.target));
+        } else {
+          void this.tell(explain({ kind: "no-source" }));
+        }
+        break;
+      }
     }
   }
 
   /** Asks first; then installs into the extension's own storage and starts what was installed. */
   async install(): Promise<void> {
-    if (await install(machine(), this.context.globalStorageUri.fsPath, this.packageName(), this.output)) {
+    const outcome = await install(machine(), this.storage, await this.source(), this.output);
+    if (outcome === "installed") {
       await this.restart();
+    } else if (outcome !== "left") {
+      const explanation = explain(outcome);
+      this.output.error(explanation.text);
+      void this.tell(explanation);
     }
   }
 
-  private packageName(): string {
-    return vscode.workspace.getConfiguration().get<string>(PACKAGE_SETTING, "").trim() || "nm-lsp";
+  private async source(): Promise<Source | undefined> {
+    return sourceOf(vscode.workspace.getConfiguration().get<string>(PACKAGE_SETTING, ""), os.homedir(), await ownWheel(this.context.extensionPath));
   }
 }
 

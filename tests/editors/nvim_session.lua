@@ -169,6 +169,31 @@ step('broken', function()
   return { notes = taken(), starts = starts }
 end)
 
+-- An interpreter without the package, as the command that a person named.
+step('python', function()
+  vim.cmd('silent! %bwipeout!')
+  edit(given.project .. '/pkg/gov.py')
+  require('nm_lsp').setup({ cmd = { given.python, '-m', 'nm_lsp', '--stdio' } })
+  local told = noted(function()
+    vim.cmd('NeuralMind restart')
+  end, 'ended at once')
+  vim.cmd.edit()
+  vim.wait(300)
+  return { notes = vim.list_extend(told, taken()), clients = #vim.lsp.get_clients({ _uninitialized = true }) }
+end)
+
+-- A server of an older version, which then hangs.
+step('older', function()
+  require('nm_lsp').setup({ cmd = given.older, timeout_s = 0.3 })
+  local told = noted(function()
+    vim.cmd('NeuralMind restart')
+  end, 'has version')
+  local silent = noted(function()
+    vim.cmd('NeuralMind search governed')
+  end, 'no answer')
+  return { notes = told, silent = silent }
+end)
+
 step('hanging', function()
   require('nm_lsp').setup({ cmd = { 'sleep', '60' }, timeout_s = 0.3 })
   vim.cmd('NeuralMind restart')
@@ -176,6 +201,10 @@ step('hanging', function()
     return vim.iter(notes):any(function(note)
       return note.text:find('has not started') ~= nil
     end)
+  end)
+  -- Neovim minds a buffer that goes while its server ends.
+  wait('the end of the server', function()
+    return #vim.lsp.get_clients({ _uninitialized = true }) == 0
   end)
   vim.cmd('silent! %bwipeout!')
   edit(given.project .. '/pkg/gov.py')
@@ -211,9 +240,15 @@ step('roots', function()
     vim.cmd('NeuralMind status')
   end, 'no repository')
   vim.cmd.cd('-')
+  local plain = attached(edit(given.plain .. '/plain.py'))
   vim.cmd.enew()
   local unnamed = vim.api.nvim_get_current_buf()
   vim.bo[unnamed].filetype = 'python'
+  vim.cmd.cd(vim.fn.fnameescape(given.project))
+  local unnamed_record = noted(function()
+    vim.cmd('NeuralMind record')
+  end, 'open the file')
+  vim.cmd.cd('-')
   vim.cmd.enew()
   local foreign = vim.api.nvim_get_current_buf()
   vim.api.nvim_buf_set_name(foreign, 'fugitive://' .. given.project .. '/.git//0/pkg/gov.py')
@@ -226,6 +261,8 @@ step('roots', function()
     told_at_home = told_at_home,
     nowhere = nowhere,
     second = second.root_dir,
+    plain = plain.root_dir,
+    unnamed_record = unnamed_record,
     loose_root = loose.root_dir or '',
     loose_folders = loose.workspace_folders and #loose.workspace_folders or 0,
     strangers = #vim.lsp.get_clients({ bufnr = unnamed }) + #vim.lsp.get_clients({ bufnr = foreign }),

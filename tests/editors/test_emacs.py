@@ -95,6 +95,6 @@ def test_code_actions_restore_and_invalidate(session: dict[str, Any]) -> None:
 
 
 def test_what_cannot_be_done_is_said_in_a_sentence(session: dict[str, Any]) -> None:
-    assert session["missing"].startswith("/nowhere/nm-lsp was not found; install it with")
+    assert session["missing"].startswith("/nowhere/nm-lsp was not found; install it (")
     assert session["no-file"] == "This buffer has no file"
     assert "Debugger entered" not in session["errors"]

@@ -17,6 +17,7 @@ import pytest
 from filelock import FileLock
 
 PLUGIN = Path(__file__).parents[2] / "editors" / "nvim"
+FAKE_SERVER = Path(__file__).with_name("fake_server.py")
 SESSION = Path(__file__).with_name("nvim_session.lua")
 
 GOV = """\"\"\"The rule of the house.\"\"\"
@@ -32,6 +33,13 @@ def governed(value):
 _SERVER = """#!/bin/sh
 [ "$1" = --version ] || echo $$ >> '{pids}'
 exec '{python}' -m nm_lsp "$@"
+"""
+_PYTHON = """#!/bin/sh
+echo "/usr/bin/python3: No module named nm_lsp" >&2
+exit 1
+"""
+_OLDER = """#!/bin/sh
+exec '{python}' '{server}' 0.0.9 "$@"
 """
 _BROKEN = """#!/bin/sh
 if [ "$1" != --version ]; then echo start >> '{starts}'; fi
@@ -67,10 +75,12 @@ def _folders(base: Path, env: dict[str, str]) -> dict[str, Any]:
     _repository(base / "second", {"b.py": "def b():\n    return 1\n"}, env)
     (base / "home/.git").mkdir()
     (base / "loose").mkdir()
+    (base / "plain/.neuralmind").mkdir(parents=True)
+    (base / "plain/plain.py").write_text("p = 1\n")
     (base / "home/notes.py").write_text("z = 1\n")
     (base / "loose/loose.py").write_text("y = 1\n")
     shutil.copytree(PLUGIN, base / "plugin")
-    return {name: str(base / name) for name in ("project", "second", "loose", "home")}
+    return {name: str(base / name) for name in ("project", "second", "loose", "plain", "home")}
 
 
 def _run_session(nvim: str, base: Path, env: dict[str, str]) -> str:
@@ -79,6 +89,8 @@ def _run_session(nvim: str, base: Path, env: dict[str, str]) -> str:
         **_folders(base, env), "out": str(base / "out.json"), "help": str(base / "plugin/doc"),
         "server": _script(base / "server", _SERVER.format(pids=base / "pids", python=sys.executable)),
         "broken": _script(base / "broken", _BROKEN.format(starts=base / "starts")),
+        "python": _script(base / "python3.6", _PYTHON)[0],
+        "older": _script(base / "older", _OLDER.format(python=sys.executable, server=FAKE_SERVER)),
         "pids": str(base / "pids"), "starts": str(base / "starts"),
     }  # fmt: skip
     env["NM_TEST"] = json.dumps(given)
@@ -131,6 +143,24 @@ def test_a_server_that_hangs_is_said_once(session: Any) -> None:
     assert session["hanging"]["clients"] == 0
 
 
+def test_a_python_without_the_package_is_named(session: Any) -> None:
+    # Neovim itself says the exit code.
+    (note,) = [note for note in session["python"]["notes"] if note.startswith("nm_lsp: ")]
+    assert "No module named nm_lsp" in note
+    assert "`pipx install .`" in note
+    assert session["python"]["clients"] == 0
+
+
+def test_an_older_server_is_said_once(session: Any) -> None:
+    (note,) = [note for note in session["older"]["notes"] if "has version" in note]
+    assert "has version 0.0.9, and this plugin needs 0.1.0 or later" in note
+
+
+def test_a_question_without_an_answer_is_withdrawn(session: Any) -> None:
+    (note,) = session["older"]["silent"]
+    assert "no answer within 0.3 s" in note
+
+
 def test_e01_restart_works_after_the_repair(session: Any) -> None:
     step = session["restarted"]
     assert (step["before"], step["name"]) == (0, "nm_lsp")
@@ -141,7 +171,7 @@ def test_e02_one_server_for_each_repository(session: Any) -> None:
     step, base = session["roots"], session["base"]
     assert session["restarted"]["root"] == str(base / "project")
     assert step["second"] == str(base / "second")
-    assert (step["same"], step["without_filetype"], step["clients"]) == (True, True, 3)
+    assert (step["same"], step["without_filetype"], step["clients"]) == (True, True, 4)
     assert (base / "project/.neuralmind").is_dir()
     assert not (base / "project/pkg/.neuralmind").exists()
 
@@ -149,6 +179,10 @@ def test_e02_one_server_for_each_repository(session: Any) -> None:
 def test_e02_a_file_outside_any_repository_has_no_workspace(session: Any) -> None:
     step = session["roots"]
     assert (step["loose_root"], step["loose_folders"], step["in_loose"]) == ("", 0, ["loose.py"])
+
+
+def test_a_folder_without_git_is_a_workspace_once_it_is_marked(session: Any) -> None:
+    assert session["roots"]["plain"] == str(session["base"] / "plain")
 
 
 def test_a_home_folder_is_no_workspace(session: Any) -> None:
@@ -161,6 +195,8 @@ def test_a_home_folder_is_no_workspace(session: Any) -> None:
 
 def test_u01_u02_buffers_that_are_no_files_are_left_alone(session: Any) -> None:
     assert session["roots"]["strangers"] == 0
+    (note,) = session["roots"]["unnamed_record"]
+    assert "open the file first" in note
 
 
 def test_a_decision_is_recorded_for_the_symbol_at_the_cursor(session: Any) -> None:

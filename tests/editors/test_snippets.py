@@ -166,7 +166,7 @@ def test_a_missing_server_is_said_once_a_session_and_stops_nothing(tmp_path: Pat
     if subprocess.run(["sh", "-c", "command -v nm-lsp"], env=here, capture_output=True, check=False).returncode == 0:
         pytest.skip("nm-lsp is installed for the whole machine")
     _, at_start = hook_command("SessionStart")
-    assert "pipx install nm-lsp" in json.loads(sh(at_start, tmp_path, here))["systemMessage"]
+    assert "Install it with `pipx install .`" in json.loads(sh(at_start, tmp_path, here))["systemMessage"]
     assert sh(at_start, tmp_path, env) == ""
     assert sh(hook_command("PreToolUse")[1], tmp_path, here, "{}") == ""
 

@@ -3,7 +3,7 @@
 use zed_extension_api::{self as zed, settings::LspSettings, LanguageServerId, Result};
 
 const NAME: &str = "nm-lsp";
-const MISSING: &str = "nm-lsp was not found. Install it with `pipx install nm-lsp`, or set lsp.nm-lsp.binary.path.";
+const MISSING: &str = "nm-lsp was not found. Install it (`pipx install .` in a copy of its repository), or set lsp.nm-lsp.binary.path.";
 
 struct NmLsp;
 

@@ -14,7 +14,7 @@ end
 --- What went wrong, for a person: the server's message and what repairs it.
 function M.in_words(err)
   if err.code == METHOD_NOT_FOUND then
-    return 'the language server is older than this plugin and does not know this call. Update it: `pipx upgrade nm-lsp`'
+    return 'the language server is older than this plugin and does not know this call. Install a newer one, as :checkhealth nm_lsp says'
   end
   local hint = type(err.data) == 'table' and err.data.hint or nil
   local text = tostring(err.message)

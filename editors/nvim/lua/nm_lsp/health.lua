@@ -34,12 +34,12 @@ local function check_command()
   local command, found = require('nm_lsp.server').command()
   if not found then
     vim.health.error(('The language server `%s` was not found.'):format(command[1]), {
-      'Install it: `pipx install nm-lsp` or `uv tool install nm-lsp`',
+      ('To repair that, %s,'):format(require('nm_lsp.server').how_to_install()),
       "or name it: require('nm_lsp').setup { cmd = { '/path/to/nm-lsp', '--stdio' } }",
     })
     return
   end
-  local version, problem = run({ command[1], '--version' })
+  local version, problem = run(require('nm_lsp.server').version_command(command))
   if version then
     vim.health.ok(('%s, %s'):format(vim.fn.exepath(command[1]), version))
   else

@@ -20,8 +20,23 @@ local leaving = false
 -- What has been said already: several repositories usually fail for one reason.
 local told = {}
 
-local INSTALL = 'Install it with `pipx install nm-lsp` or `uv tool install nm-lsp`, or name it: '
-  .. "require('nm_lsp').setup { cmd = { '/path/to/nm-lsp', '--stdio' } }. Then run :NeuralMind restart."
+-- The oldest version of the server that has all calls of this plugin.
+local OLDEST = '0.1.0'
+
+--- How the server is installed: from the copy of the repository that this plugin lies in, where it lies in one.
+function M.how_to_install()
+  local plugin = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h')
+  local repository = vim.fn.fnamemodify(plugin, ':h:h')
+  if vim.uv.fs_stat(vim.fs.joinpath(repository, 'nm_lsp', 'server')) then
+    return ('install it with `pipx install %s`'):format(vim.fn.shellescape(repository))
+  end
+  return 'install it with `pipx install .` in a copy of its repository'
+end
+
+local function repair()
+  local name_it = "name it: require('nm_lsp').setup { cmd = { '/path/to/nm-lsp', '--stdio' } }"
+  return ('To repair that, %s, or %s. Then run :NeuralMind restart.'):format(M.how_to_install(), name_it)
+end
 
 local function say(text, level)
   vim.notify('nm_lsp: ' .. text, level or vim.log.levels.ERROR)
@@ -82,7 +97,7 @@ local function may_start(root)
   end
   local command, found = M.command()
   if not found then
-    vim.notify_once(('nm_lsp: the language server `%s` was not found. %s'):format(command[1], INSTALL), vim.log.levels.WARN)
+    vim.notify_once(('nm_lsp: the language server `%s` was not found. %s'):format(command[1], repair()), vim.log.levels.WARN)
   end
   return found
 end
@@ -98,6 +113,14 @@ local function root_dir(bufnr, on_dir)
   end
 end
 
+--- The command that prints the server's version: the server's own, which may begin with an interpreter.
+function M.version_command(command)
+  local words = vim.tbl_filter(function(word)
+    return word ~= '--stdio'
+  end, command)
+  return vim.list_extend(words, { '--version' })
+end
+
 -- What a command that failed has to say for itself: the last line of its errors.
 local function cause(result)
   local lines = vim.split(vim.trim(result.stderr or ''), '\n')
@@ -106,9 +129,9 @@ local function cause(result)
 end
 
 local function explain_early_end(command, code)
-  local probe = { command[1], '--version' }
+  local probe = M.version_command(command)
   local function tell(why)
-    say_once('ends', ('the language server `%s` ended at once: %s. %s'):format(command[1], why, INSTALL))
+    say_once('ends', ('the language server `%s` ended at once: %s. %s'):format(command[1], why, repair()))
   end
   local is_run, problem = pcall(vim.system, probe, { text = true, timeout = 10000 }, vim.schedule_wrap(function(result)
     if result.code == 0 then
@@ -167,6 +190,18 @@ local function on_init(client)
   local pending = waiting[client.id] or {}
   waiting[client.id] = nil
   buffers[client.id] = {}
+  local version = client.server_info and client.server_info.version
+  if not version or vim.version.lt(version, OLDEST) then
+    say_once(
+      'old',
+      ('the language server has version %s, and this plugin needs %s or later, so some things will not work. %s'):format(
+        version or 'unknown',
+        OLDEST,
+        repair()
+      ),
+      vim.log.levels.WARN
+    )
+  end
   require('nm_lsp.status').refresh(client)
   for _, run in ipairs(pending) do
     run(client)
@@ -249,7 +284,7 @@ function M.start_folder(root)
   end
   local command, found = M.command()
   if not found then
-    return nil, ('the language server `%s` was not found. %s'):format(command[1], INSTALL)
+    return nil, ('the language server `%s` was not found. %s'):format(command[1], repair())
   end
   local id = vim.lsp.start(resolved(root), { attach = false })
   return id and vim.lsp.get_client_by_id(id)
@@ -309,7 +344,7 @@ function M.restart()
       client:stop(true)
     end
     if not select(2, M.command()) then
-      say(('the language server `%s` was not found. %s'):format(M.command()[1], INSTALL), vim.log.levels.WARN)
+      say(('the language server `%s` was not found. %s'):format(M.command()[1], repair()), vim.log.levels.WARN)
       return
     end
     for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 import typer
 
+from nm_lsp import __version__
 from nm_lsp.cli.main import app
+from nm_lsp.graph.languages import CODE_LANGUAGES, DOCUMENT_LANGUAGES, FILE_LANGUAGES, language_of
 
 EDITORS = Path(__file__).parents[2] / "editors"
 CLAUDE = EDITORS / "agents" / "claude-code"
@@ -25,6 +27,7 @@ TEXTS = [
     EDITORS / "agents/AGENTS.md",
     CLAUDE / "skills/code-memory/SKILL.md",
 ]
+READ = CODE_LANGUAGES | DOCUMENT_LANGUAGES | FILE_LANGUAGES
 COMMAND = re.compile(r"(?:^|[`;] ?|%sh\{ )(nm-lsp [^`\n]*?)(?=`|\n|$| 2>&1)", re.MULTILINE)
 
 
@@ -99,7 +102,8 @@ def test_claude_code_has_the_server_for_types_without_another() -> None:
     others = dict(re.findall(r'// "(\.\w+)": "(\w+)"', rest))
     taken = server["extensionToLanguage"]
     assert not taken.keys() & others.keys()
-    assert {".py", ".ts", ".go", ".rs", ".java", ".cs", ".rb", ".php"} <= others.keys()
+    # Together they are what the server reads, and nothing else.
+    assert {language_of(f"file{ending}") for ending in {**taken, **others}} == READ
     # All of it is commented out.
     assert json.loads("\n".join(line for line in rest.splitlines() if not line.strip().startswith("//"))) == {}
 
@@ -159,6 +163,16 @@ def test_the_hook_puts_decisions_before_the_agent(tmp_path: Path, env: dict[str,
     assert "permissionDecision" not in answer
     assert ask(folder / "free.py") == ""
 
+    (folder / "auth.py").write_text("def check_token(token):\n    return token.strip()\n")
+    sh("git commit -q -a -m 'strip tokens'", folder, env)
+    stale = json.loads(ask(folder / "auth.py"))
+    assert 'STALE "Tokens are opaque"' in stale["hookSpecificOutput"]["additionalContext"]
+    assert "strip tokens" in stale["hookSpecificOutput"]["additionalContext"]
+    # The person sees it too; the agent is not stopped.
+    assert "Tokens are opaque" in stale["systemMessage"]
+    assert "permissionDecision" not in stale["hookSpecificOutput"]
+    assert ask(folder / "new.py") == ""
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="hooks of Claude Code run in a POSIX shell")
 def test_a_missing_server_is_said_once_a_session_and_stops_nothing(tmp_path: Path, env: dict[str, str]) -> None:
@@ -184,6 +198,15 @@ def test_helix_keeps_its_own_servers() -> None:
         assert set(language) == {"name", "language-servers"}
         # The last one, so that the language's own server answers first.
         assert language["language-servers"][-1] == "nm-lsp"
+    # Every language that the server reads, by Helix's own name.
+    assert {{"csharp": "c-sharp"}.get(name, name) for name in READ} <= set(names)
+
+
+ZED_NAMES = {
+    "python": "Python", "javascript": "JavaScript", "typescript": "TypeScript", "tsx": "TSX", "java": "Java",
+    "go": "Go", "rust": "Rust", "c": "C", "cpp": "C++", "csharp": "C#", "ruby": "Ruby",
+    "php": "PHP", "bash": "Shell Script", "markdown": "Markdown", "toml": "TOML", "yaml": "YAML", "json": "JSON",
+}  # fmt: skip
 
 
 def test_zed_has_what_an_extension_needs() -> None:
@@ -191,10 +214,14 @@ def test_zed_has_what_an_extension_needs() -> None:
     cargo = tomllib.loads((EDITORS / "zed/Cargo.toml").read_text(encoding="utf-8"))
     source = (EDITORS / "zed/src/lib.rs").read_text(encoding="utf-8")
     assert {"id", "name", "version", "schema_version", "authors", "description"} <= manifest.keys()
+    assert manifest["version"] == cargo["package"]["version"] == __version__
     (server,) = manifest["language_servers"]
     assert f'"{server}"' in source
     assert cargo["lib"]["crate-type"] == ["cdylib"]
     assert "register_extension!" in source
+    # Every language that the server reads, by Zed's own name; RST and INI have none there.
+    served = set(manifest["language_servers"][server]["languages"])
+    assert {ZED_NAMES[name] for name in READ - {"rst", "ini"}} <= served
 
 
 def test_emacs_lisp_is_balanced() -> None:
@@ -211,6 +238,9 @@ def test_emacs_lisp_is_balanced() -> None:
 def test_sublime_and_kakoune_run_the_server() -> None:
     (client,) = load(EDITORS / "sublime/LSP.sublime-settings")["clients"].values()
     assert (client["enabled"], client["command"]) == (True, ["nm-lsp", "--stdio"])
+    # Scopes as Sublime names them: TOML, YAML and JSON are sources too.
+    assert client["selector"].split(" | ") == ["source", "text.html.markdown", "text.restructuredtext", "text.plain"]
+    assert client["schemes"] == ["file"]
     text = (EDITORS / "kakoune/nm-lsp.kak").read_text(encoding="utf-8")
     assert text.count("{") == text.count("}")
     (server,) = tomllib.loads(re.findall(r"lsp_servers %\{(.*?)\n    \}", text, re.DOTALL)[0]).values()

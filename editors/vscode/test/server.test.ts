@@ -15,6 +15,7 @@ vi.mock("../src/clientFactory", () => ({
         streams.stdout.once("close", () => reject(new Error("closed")));
       }),
     stop: async () => undefined,
+    sendRequest: () => new Promise(() => undefined),
     isRunning: () => false,
     onNotification: () => undefined,
     initializeResult: { serverInfo: { name: "nm-lsp", version: versionOfServer } },
@@ -152,6 +153,19 @@ describe("a server that ran", () => {
     expect(pauses).toEqual([250, 1_000, 4_000, 15_000]);
     expect(server.state.kind).toBe("failed");
     expect(fake.shown.map((message) => message.text)).toEqual([expect.stringMatching(/ended several times in a row \(signal SIGKILL\)/)]);
+  });
+
+  it("is spoken of once where it does not answer any more", async () => {
+    fake.settings.set("nmLsp.server.path", program("nm-lsp", GOOD));
+    void server.restart();
+    await until("running");
+    for (const name of ["status", "query"]) {
+      void server.request(`neuralmind/${name}`, {});
+    }
+    await vi.waitFor(() => expect(pauses).toEqual([60_000, 60_000]));
+    await vi.waitFor(() => expect(fake.shown).toHaveLength(1));
+    expect(fake.shown[0]).toMatchObject({ level: "warning", buttons: ["Restart Server", "Show Output"], text: expect.stringMatching(/has not answered for 60 seconds/) });
+    expect(server.state.kind).toBe("running");
   });
 
   it("is warned about once where it is older than this extension needs", async () => {

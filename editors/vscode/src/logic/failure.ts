@@ -14,6 +14,7 @@ export type Cause =
   | { kind: "cannot-run"; launch: Launch; code: string }
   | { kind: "ended"; launch: Launch; exitCode: number | null; signal: string | null; errors: string; python?: Version }
   | { kind: "silent"; launch: Launch; waitedS: number }
+  | { kind: "late"; launch: Launch; waitedS: number }
   | { kind: "keeps-ending"; launch: Launch; exitCode: number | null; signal: string | null; errors: string }
   | { kind: "old-server"; launch: Launch; version: string }
   | { kind: "no-installer" }
@@ -52,6 +53,12 @@ export function explain(cause: Cause): Explanation {
         l10n.t("The server {0} was started but did not answer within {1} seconds. See the output for what it says, or name another one in the setting {2}.", quoted(cause.launch), cause.waitedS, PATH_SETTING),
         ["restart", "output", "setting"],
       );
+    case "late":
+      return {
+        severity: "warning",
+        text: l10n.t("The server {0} has not answered for {1} seconds. Restart it if that goes on; the output shows what it says.", quoted(cause.launch), cause.waitedS),
+        remedies: ["restart", "output"],
+      };
     case "keeps-ending":
       return error(
         l10n.t("The server ended several times in a row ({0}), so it is not started again by itself. {1}", ending(cause.exitCode, cause.signal), lastWords(cause.errors)).trim(),

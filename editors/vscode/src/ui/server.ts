@@ -19,6 +19,8 @@ import { install, ownWheel } from "./install";
 
 /** How long the first answer may take. A cold start on a busy machine takes some seconds. */
 const ANSWER_S = 30;
+/** How long any later answer may take before a person is told. An index being built answers too. */
+const LATE_S = 60;
 const STOP_MS = 2_000;
 const ERRORS_KEPT = 8_000;
 
@@ -42,6 +44,8 @@ export class Server implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   private readonly percents = new Map<string, number | undefined>();
   private warnedOld = "";
+  /** The turn in which a late answer was spoken of. */
+  private toldLate = 0;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -92,7 +96,23 @@ export class Server implements vscode.Disposable {
     if (!client || this.current.kind !== "running") {
       throw new NotRunning(this.current.kind === "failed" ? this.current.text : l10n.t("nm-lsp has no folder on disk to work with. Open one first."));
     }
-    return token ? client.sendRequest<T>(method, params, token) : client.sendRequest<T>(method, params);
+    return this.watched(token ? client.sendRequest<T>(method, params, token) : client.sendRequest<T>(method, params));
+  }
+
+  /** Tells, once for each start, of a server that hangs: to whoever waits it would look like one that is busy. */
+  private async watched<T>(answer: Promise<T>): Promise<T> {
+    const { turn, launch } = this;
+    const late = this.clock.later(() => {
+      if (turn === this.turn && turn !== this.toldLate && launch) {
+        this.toldLate = turn;
+        void this.tell(explain({ kind: "late", launch, waitedS: LATE_S }));
+      }
+    }, LATE_S * 1000);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(late);
+    }
   }
 
   /** The file as the server will know it: a `file:` URI in the client's own spelling. */

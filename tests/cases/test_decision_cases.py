@@ -307,7 +307,7 @@ def test_p09_actions_in_the_form_the_client_takes(repo: Repo, start: Open) -> No
         for diagnostics in ([], foreign, [mark]):
             fixes = s.actions(gov, diagnostics=diagnostics, only=["quickfix"])
             words = [each["title"].split()[0].rstrip(":") for each in fixes]
-            assert words == ["Show", "Restore", "Hide", "Amend", "Supersede", "Invalidate"]
+            assert words == ["Show", "Restore", "Hide", "Amend", "Replace", "Invalidate"]
             assert all(each["kind"] == "quickfix" for each in fixes)
             assert all(each.get("diagnostics") == ([mark] if diagnostics == [mark] else None) for each in fixes)
         assert {each["kind"] for each in s.actions(gov, only=["refactor"])} == {"refactor"}

@@ -426,7 +426,13 @@ step('search', function()
   local none = noted(function()
     vim.cmd('NeuralMind search zzyzx')
   end, 'Nothing here matches')
-  return { list = list, title = title, none = none }
+  vim.cmd('NeuralMind! search governed')
+  wait('a location list', function()
+    return #vim.fn.getloclist(0) > 0
+  end)
+  local nearby = vim.fn.getloclist(0, { title = 1 }).title
+  vim.cmd.lclose()
+  return { list = list, title = title, none = none, nearby = nearby }
 end)
 
 step('pages', function()

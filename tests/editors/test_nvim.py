@@ -268,10 +268,10 @@ def test_an_answer_opens_in_a_window_and_leads_to_its_places(session: Any) -> No
     assert (step["list"][0]["line"], step["list"][0]["text"]) == (6, "function governed  def governed(value)")
 
 
-def test_search_fills_the_quickfix_list(session: Any) -> None:
+def test_search_fills_the_quickfix_list_or_with_a_bang_the_location_list(session: Any) -> None:
     step = session["search"]
     assert step["list"][0]["path"].endswith("pkg/gov.py")
-    assert step["title"] == "Search: governed"
+    assert step["title"] == step["nearby"] == "Search: governed"
     assert step["none"][-1] == "nm_lsp: Nothing here matches “zzyzx”."
 
 

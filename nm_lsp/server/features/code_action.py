@@ -138,7 +138,7 @@ def _for_stale(server: NmServer, row: DecisionRow, head: str | None) -> Iterator
 
 def _changing(server: NmServer, row: DecisionRow, kind: types.CodeActionKind) -> Iterator[Offer]:
     title, about = _title(row), row.id if kind is types.CodeActionKind.QuickFix else None
-    for act, label in (("amend", "Amend"), ("supersede", "Supersede"), ("invalidate", "Invalidate")):
+    for act, label in (("amend", "Amend"), ("supersede", "Replace by another"), ("invalidate", "Invalidate")):
         if server.client.prompts:
             yield Offer(kind, f"{label}: {title}", f"decisions.{act}", _with_prompts(act, row), about)
         else:

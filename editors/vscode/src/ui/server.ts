@@ -284,6 +284,13 @@ export class Server implements vscode.Disposable {
     this.progressEmitter.fire(known.length ? Math.min(...known) : undefined);
   }
 
+  /** Opens a page that takes note of the state only where it becomes so, not where it is so already. */
+  async announceTo(open: () => Thenable<unknown>): Promise<void> {
+    await vscode.commands.executeCommand("setContext", "nmLsp.state", undefined);
+    await open();
+    await vscode.commands.executeCommand("setContext", "nmLsp.state", this.current.kind);
+  }
+
   private setState(state: ServerState): void {
     this.current = state;
     void vscode.commands.executeCommand("setContext", "nmLsp.state", state.kind);

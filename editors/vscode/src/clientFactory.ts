@@ -26,6 +26,13 @@ export interface ClientHooks {
 
 export type Client = LanguageClient;
 
+/** Writes what goes wrong to the output alone: `start` would also tell the user in its own words, whatever the options. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
 /** Speaks to a process that runs already. Restarting is the caller's business, and so is every message about it. */
 export function createClient(streams: Streams, hooks: ClientHooks): LanguageClient {
   const middleware: Middleware = {
@@ -61,7 +68,7 @@ export function createClient(streams: Streams, hooks: ClientHooks): LanguageClie
       closed: () => ({ action: CloseAction.DoNotRestart, handled: true, message: "The connection is closed." }),
     },
   };
-  return new LanguageClient(
+  return new QuietClient(
     SECTION,
     "nm-lsp",
     async () => ({ reader: new StreamMessageReader(streams.stdout), writer: new StreamMessageWriter(streams.stdin) }),

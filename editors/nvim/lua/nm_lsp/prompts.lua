@@ -5,7 +5,7 @@ local DONE = {
   ['decisions.restore'] = 'Restored',
   ['decisions.acknowledge'] = 'Hidden until the next change:',
   ['decisions.amend'] = 'Amended',
-  ['decisions.supersede'] = 'Superseded',
+  ['decisions.supersede'] = 'Replaced',
   ['decisions.invalidate'] = 'Invalidated',
   ['decisions.record'] = 'Recorded',
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,8 +67,19 @@ def test_every_name_is_our_own(manifest: dict[str, Any]) -> None:
     names = [command["command"] for command in contributes["commands"]]
     names += [view["id"] for views in contributes["views"].values() for view in views]
     names += [name for group in contributes["configuration"] for name in group["properties"]]
+    names += [walkthrough["id"] for walkthrough in contributes["walkthroughs"]]
     assert [name for name in names if not name.startswith("nmLsp.")] == []
     assert len(names) == len(set(names))
+    assert (
+        [each["id"] for each in contributes["viewsContainers"]["activitybar"]]
+        == list(contributes["views"])
+        == ["nmLsp"]
+    )
+    # The server's advertised commands become names of the editor, too; NeuralMind's extension has those of the default.
+    source = (EXTENSION / "src/logic/names.ts").read_text(encoding="utf-8")
+    (prefix,) = re.findall(r'COMMAND_PREFIX = "(.*)"', source)
+    assert prefix.startswith("nmLsp.")
+    assert not [name for name in names if name.startswith(f"{prefix}.") and name not in CLIENT_ONLY]
 
 
 def _texts(value: object) -> list[str]:

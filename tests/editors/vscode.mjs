@@ -418,8 +418,7 @@ try {
   await start(`workspace=${encodeURIComponent(process.env.NO_DISK)}`);
   await bar("nm-lsp").waitFor();
   await command("nm-lsp: Ask the Memory");
-  await answer("what is far?");
-  await page.locator(".notification-toast", { hasText: "no folder on disk" }).waitFor();
+  await page.locator(".notification-toast", { hasText: "reads files on a disk" }).waitFor();
   check((await toasts()).length === 1, `a virtual workspace: ${(await toasts()).join(" | ")}`);
   await page.close();
   await start(`folder=${encodeURIComponent(`${process.env.RUN}/home`)}`);

@@ -109,7 +109,9 @@ async function openTarget(target: Target, acts: Acts): Promise<void> {
     await openPlace(target);
   } else {
     const folder = await chooseFolder();
-    await acts.show({ id: target.id, folder: folder?.uri.toString() ?? "" });
+    if (folder) {
+      await acts.show({ id: target.id, folder: folder.uri.toString() });
+    }
   }
 }
 
@@ -152,7 +154,7 @@ async function symbolRange(uri: vscode.Uri, qualifiedName: string): Promise<Rang
 
 async function told(api: Api, name: string): Promise<void> {
   const folder = await chooseFolder();
-  const result = await api.attempt(() => api.call<Acknowledged>(name, {}, folder));
+  const result = folder && (await api.attempt(() => api.call<Acknowledged>(name, {}, folder)));
   if (result) {
     vscode.window.setStatusBarMessage(`$(info) ${result.message}`, 5_000);
   }

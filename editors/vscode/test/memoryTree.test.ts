@@ -10,7 +10,7 @@ function outline(nodes: readonly MemoryNode[], depth = 0): string[] {
   ]);
 }
 
-it.each(["nowhere", "unsupported", "indexing"] as const)("has a helpful line where it knows nothing: %s", (kind) => {
+it.each(["nowhere", "stopped", "unsupported", "indexing"] as const)("has a helpful line where it knows nothing: %s", (kind) => {
   expect(memoryTree({ kind })).toHaveLength(1);
 });
 

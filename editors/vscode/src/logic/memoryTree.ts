@@ -11,6 +11,7 @@ export interface HintNode { kind: "hint"; key: string; label: string }
 /** What is known about the place the cursor is in. */
 export type Memory =
   | { kind: "nowhere" }
+  | { kind: "stopped" }
   | { kind: "unsupported" }
   | { kind: "indexing" }
   | { kind: "known"; symbol: string; neighbors: NeighborsResult; next: NextResult | undefined };
@@ -19,6 +20,8 @@ export function memoryTree(memory: Memory): MemoryNode[] {
   switch (memory.kind) {
     case "nowhere":
       return [hint("nowhere", l10n.t("Put the cursor in a file of this workspace."))];
+    case "stopped":
+      return [hint("stopped", l10n.t("The nm-lsp server does not run."))];
     case "unsupported":
       return [hint("unsupported", l10n.t("This nm-lsp server does not learn yet. A newer one fills this view."))];
     case "indexing":

@@ -27,6 +27,10 @@ export class Api {
     if (error instanceof vscode.CancellationError || codeOf(error) === -32800) {
       return;
     }
+    if (error instanceof NotRunning && this.server.state.kind === "off") {
+      void vscode.window.showInformationMessage(error.message);
+      return;
+    }
     if (error instanceof NotRunning) {
       const restart = l10n.t("Restart Server");
       if ((await vscode.window.showErrorMessage(error.message, restart)) === restart) {

@@ -30,18 +30,22 @@ export class Asking {
 
   async ask(given?: string): Promise<void> {
     const folder = await chooseFolder();
-    const query = given ?? (await this.question(l10n.t("Ask the memory"), selectedText()));
+    const query = folder && (given ?? (await this.question(l10n.t("Ask the memory"), selectedText())));
     if (!query) {
       return;
     }
     const answer = await this.query(query, folder, l10n.t("Looking for the answer"));
     if (answer) {
-      await this.pages.show(`${oneLine(query, 60)}.md`, folder?.name ?? "", answerPage(query, answer));
+      await this.pages.show(`${oneLine(query, 60)}.md`, folder.name, answerPage(query, answer));
     }
   }
 
   /** The whole context of a question, or an introduction to the workspace where nothing is asked. */
   async copyContext(): Promise<void> {
+    const folder = await chooseFolder();
+    if (!folder) {
+      return;
+    }
     const answers = await ask([
       {
         title: l10n.t("Copy context for an agent"),
@@ -53,7 +57,6 @@ export class Asking {
     if (!answers) {
       return;
     }
-    const folder = await chooseFolder();
     const text = answers[0]
       ? await this.query(answers[0], folder, l10n.t("Collecting the context"))
       : await this.api.attempt(() => this.api.call<WakeupResult>("wakeup", {}, folder));
@@ -78,6 +81,9 @@ export class Asking {
   /** Results while one types; going through them shows nothing yet, choosing one opens it. */
   async search(): Promise<void> {
     const folder = await chooseFolder();
+    if (!folder) {
+      return;
+    }
     const picker = vscode.window.createQuickPick<FoundItem>();
     picker.title = l10n.t("Search the memory");
     picker.placeholder = l10n.t("A name, or a few words about what the code does");
@@ -121,7 +127,7 @@ export class Asking {
     picker.show();
   }
 
-  private async found(query: string, folder: vscode.WorkspaceFolder | undefined, token: vscode.CancellationToken, aside: vscode.QuickInputButton): Promise<FoundItem[]> {
+  private async found(query: string, folder: vscode.WorkspaceFolder, token: vscode.CancellationToken, aside: vscode.QuickInputButton): Promise<FoundItem[]> {
     try {
       const [code, decisions] = await Promise.all([
         this.api.call<SearchResult>("search", { query, limit: N_FOUND }, folder, token),
@@ -133,7 +139,7 @@ export class Asking {
     }
   }
 
-  private items(code: SearchResult, decisions: DecisionRow[], folder: vscode.WorkspaceFolder | undefined, aside: vscode.QuickInputButton): FoundItem[] {
+  private items(code: SearchResult, decisions: DecisionRow[], folder: vscode.WorkspaceFolder, aside: vscode.QuickInputButton): FoundItem[] {
     const items: FoundItem[] = code.hits.map((hit) => ({
       label: `$(${ICONS[hit.kind] ?? "symbol-misc"}) ${oneLine(hit.name)}`,
       description: `${hit.path}:${hit.range.start.line + 1}`,
@@ -149,7 +155,7 @@ export class Asking {
           label: `$(law) ${oneLine(row.title, 120)}`,
           description: statusWord(row.status).toLowerCase(),
           alwaysShow: true,
-          open: () => this.acts.show({ id: row.id, folder: folder?.uri.toString() ?? "", row }),
+          open: () => this.acts.show({ id: row.id, folder: folder.uri.toString(), row }),
         })),
       );
     }
@@ -163,14 +169,12 @@ export class Asking {
     return ask([{ title, prompt: l10n.t("How does something work, where is it, why is it so?"), placeholder: l10n.t("How are payments rounded?"), value }]).then((answers) => answers?.[0]);
   }
 
-  private async query(query: string, folder: vscode.WorkspaceFolder | undefined, title: string): Promise<QueryResult | undefined> {
+  private async query(query: string, folder: vscode.WorkspaceFolder, title: string): Promise<QueryResult | undefined> {
     return this.api.attempt(async () => {
       const answer = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title, cancellable: true }, (_, token) =>
         this.api.call<QueryResult>("query", { query }, folder, token),
       );
-      if (folder) {
-        this.lastQuestion = { query, folder };
-      }
+      this.lastQuestion = { query, folder };
       return answer;
     });
   }

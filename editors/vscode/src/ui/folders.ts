@@ -9,12 +9,20 @@ export function diskFolders(): vscode.WorkspaceFolder[] {
   return (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file");
 }
 
-/** The folder that `uri`, else the active editor, lies in; the only one; else the one the user picks. */
+/** The folder that `uri`, else the active editor, lies in; the only one; else the one the user picks. Undefined where the
+ * user leaves, and, after a message, where there is none. */
 export async function chooseFolder(uri?: vscode.Uri): Promise<vscode.WorkspaceFolder | undefined> {
   const folders = diskFolders();
+  if (folders.length === 0) {
+    const isVirtual = vscode.workspace.workspaceFolders?.length;
+    void vscode.window.showInformationMessage(
+      isVirtual ? l10n.t("nm-lsp reads files on a disk, and no folder of this window lies on one that it can reach.") : l10n.t("Open a folder first: nm-lsp is a memory for the files in it."),
+    );
+    return undefined;
+  }
   const near = uri ?? vscode.window.activeTextEditor?.document.uri;
   const owner = near?.scheme === "file" ? vscode.workspace.getWorkspaceFolder(near) : undefined;
-  if (owner || folders.length <= 1) {
+  if (owner || folders.length === 1) {
     return owner ?? folders[0];
   }
   const items = folders.map((folder) => ({ label: folder.name, description: folder.uri.fsPath, folder }));

@@ -9,9 +9,12 @@ import { chooseFolder } from "./folders";
 import type { Server } from "./server";
 
 export async function installHooks(server: Server): Promise<void> {
-  const launch = server.running;
   const folder = await chooseFolder();
-  if (!launch || !folder) {
+  if (!folder) {
+    return;
+  }
+  const launch = server.running;
+  if (!launch) {
     void vscode.window.showInformationMessage(l10n.t("Open a folder and wait until the nm-lsp server is ready."));
     return;
   }

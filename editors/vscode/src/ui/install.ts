@@ -37,7 +37,7 @@ export async function install(machine: Machine, storage: string, source: Source 
   const question = l10n.t("Install the nm-lsp server?");
   const what = source.isOwn ? l10n.t("the server that comes with the extension") : l10n.t("“{0}”, which the setting {1} names,", source.target, PACKAGE_SETTING);
   const detail = l10n.t(
-    "It puts {0} into the extension's own folder, {1}, with {2}. The packages it needs (about 300 MB) come from your package index. Nothing else on this machine is changed, and your code never leaves it.",
+    "This puts {0} into the extension's own folder, {1}, with {2}. The packages it needs (about 300 MB) come from your package index. Nothing else on this machine is changed, and your code never leaves it.",
     what,
     storage,
     plan.tool,

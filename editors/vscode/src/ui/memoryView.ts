@@ -67,6 +67,9 @@ export class MemoryView implements vscode.TreeDataProvider<MemoryNode>, vscode.D
   }
 
   private async known(token: vscode.CancellationToken): Promise<Memory> {
+    if (this.server.state.kind === "failed") {
+      return { kind: "stopped" };
+    }
     const editor = vscode.window.activeTextEditor;
     const folder = editor && isOnDisk(editor.document.uri) ? vscode.workspace.getWorkspaceFolder(editor.document.uri) : undefined;
     if (!editor || !folder || this.server.state.kind !== "running") {

@@ -100,7 +100,7 @@ def check_annoy() -> Check:
             "annoy",
             Health.LIMITED,
             "not installed: vector search is exact, which is slower above some 50,000 symbols",
-            "pip install 'nm-lsp[annoy]' (needs a C++ compiler)",
+            "pip install 'annoy>=1.17.3,<2' (needs a C++ compiler)",
         )
     return Check("annoy", Health.OK, "approximate vector search for large workspaces")
 
@@ -154,9 +154,8 @@ def check_handshake(folder: Path, cancel: Cancellation) -> Check:
     except Cancelled:
         raise
     except NmError as error:
-        return Check(
-            "server", Health.BROKEN, error.message, error.hint or "Reinstall: pip install --force-reinstall nm-lsp"
-        )
+        hint = error.hint or "Install it again, in a copy of its repository: pip install --force-reinstall ."
+        return Check("server", Health.BROKEN, error.message, hint)
     return Check("server", Health.OK, f"answered `initialize` after {seconds:.1f} s and ended cleanly")
 
 

@@ -140,9 +140,9 @@ def test_two_editors_show_and_answer_the_same(nvim: Neovim, repo: Repo, env: dic
         other.until_clean(uri, timeout=40)
         nvim.until(lambda: nvim.marks() == [])
         other.call("decisions.invalidate", id=identity, reason="It was tripled on purpose.")
-        listed = {"path": "gov.py"}
-        nvim.until(lambda: _statuses(nvim.request("neuralmind/decisions.list", listed)) == ["invalidated"])
-        assert _statuses(other.call("decisions.list", **listed)) == ["invalidated"]
+        listed = {"status": "invalidated"}
+        nvim.until(lambda: _ids(nvim.request("neuralmind/decisions.list", listed)) == [identity])
+        assert _ids(other.call("decisions.list", **listed)) == [identity]
 
         assert other.messages() == []
         said = nvim.stop()
@@ -153,8 +153,8 @@ def _at(uri: str, mark: dict[str, Any]) -> dict[str, Any]:
     return {"textDocument": {"uri": uri}, "range": mark["range"], "context": {"diagnostics": [mark]}}
 
 
-def _statuses(listed: dict[str, Any]) -> list[str]:
-    return [row["status"] for row in listed["decisions"]]
+def _ids(listed: dict[str, Any]) -> list[str]:
+    return [row["id"] for row in listed["decisions"]]
 
 
 def _plain(value: Any) -> Any:

@@ -160,11 +160,11 @@ try {
   await page.keyboard.press("Escape");
 
   // The light bulb.
+  await word("round_amount").click();
   const offered = page.locator(".action-widget .monaco-list-row", { hasText: "Restore (it still holds)" });
   for (let turn = 1; !(await offered.isVisible()); turn += 1) {
     // A hover that comes late takes the key.
     await page.keyboard.press("Escape");
-    await word("round_amount").click();
     await page.keyboard.press("Control+.");
     await offered.waitFor({ timeout: 5_000 }).catch((error) => {
       if (turn === 5) throw error;

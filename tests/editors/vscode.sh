@@ -120,7 +120,7 @@ mkdir -p "$run/ud/User" "$run/ud/Machine"
 # Where a program lies is a setting of the machine, as in every remote window.
 echo "{\"nmLsp.server.path\": \"$server\"}" >"$run/ud/Machine/settings.json"
 cat >"$run/ud/User/settings.json" <<JSON
-{"workbench.startupEditor": "none", "workbench.colorTheme": "Default Light Modern", "editor.minimap.enabled": false,
+{"workbench.startupEditor": "none", "workbench.colorTheme": "Default Light Modern", "editor.minimap.enabled": false, "editor.stickyScroll.enabled": false,
  "chat.disableAIFeatures": true, "workbench.secondarySideBar.defaultVisibility": "hidden", "window.commandCenter": false, "git.openRepositoryInParentFolders": "never"}
 JSON
 entry=$cache/cs/node_modules/code-server/out/node/entry.js

@@ -15,6 +15,7 @@ from typing import Any
 from lsprotocol import converters, types
 from pygls.lsp.server import LanguageServer
 
+from nm_lsp.base.errors import Refused
 from nm_lsp.engine.requests import HostEvent, Notice
 from nm_lsp.engine.settings import SettingProblem
 from nm_lsp.server import dispatch, lifecycle
@@ -75,7 +76,7 @@ class NmServer(LanguageServer):
         self.backend = backend
         self.protocol.outlet = outlet
         self.client: ClientProfile = read_profile(types.InitializeParams(capabilities=types.ClientCapabilities()))
-        self.roots = Roots(backend, self._folder_ready)
+        self.roots = Roots(backend, self._folder_ready, self._folder_refused)
         self.documents = Documents(backend, self.roots)
         self.reporter = EventReporter(self)
         self.surface = Surface(self)
@@ -185,6 +186,9 @@ class NmServer(LanguageServer):
         if self.client.wants("event"):
             host.tell_events()
         self.surface.folder_ready(root, host)
+
+    def _folder_refused(self, refusal: Refused) -> None:
+        self.reporter.notice(Notice("info", f"{refusal} {refusal.hint}"))
 
     # -- end --------------------------------------------------------------------------------------------------------
 

@@ -156,7 +156,8 @@ def is_refused(root: Root) -> bool:
 
 
 def _refused_status(root: Root) -> StatusResult:
-    return _empty_status(Problem("not-indexed", str(root.host.exception())))
+    refusal = root.host.exception()
+    return _empty_status(Problem("not-indexed", str(refusal), getattr(refusal, "hint", None)))
 
 
 def _empty_status(problem: Problem) -> StatusResult:

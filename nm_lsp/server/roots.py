@@ -1,7 +1,8 @@
 """The folders one client has open, in its own spelling, and which of them owns a file.
 
 A folder reached through a link is known by both its names. What lies inside `.git` belongs to git: such a folder is
-accepted, and nothing in it is indexed or watched.
+accepted, and nothing in it is indexed or watched. So are a home folder and a whole disk, which a person is told, unless
+the folder of our stores is there already.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path, PurePath
 
 from nm_lsp.base.errors import Refused
 from nm_lsp.base.uris import path_of_uri, relative_to, uri_of_path
+from nm_lsp.engine.decisions.home import STORE_FOLDER
 from nm_lsp.server.backend import Backend, HostPort, SharedFolder, resolve_folder
 
 
@@ -38,6 +40,7 @@ class Root:
 class Roots:
     backend: Backend
     on_ready: Callable[[Root, HostPort], None]
+    on_refused: Callable[[Refused], None]
     all: list[Root] = field(default_factory=list)
 
     def add(self, uri: str) -> Root | None:
@@ -66,6 +69,11 @@ class Roots:
             # Following links looks at the disk, which may be far away.
             folder = await loop.run_in_executor(self.backend.executor, resolve_folder, root.path)
             root.real = str(folder)
+            refusal = await loop.run_in_executor(self.backend.executor, refusal_of_wide, folder)
+            if refusal is not None:
+                root.host.set_exception(refusal)
+                self.on_refused(refusal)
+                return
             root.shared = self.backend.add_folder(self, folder)
             host = await asyncio.shield(root.shared.host)
         except Exception as error:  # noqa: BLE001 - handed to every request that asks for this folder
@@ -123,3 +131,20 @@ def initial_folder_uris(folders: list[str] | None, root_uri: str | None, root_pa
     if root_path and Path(root_path).is_absolute():
         return [uri_of_path(root_path)]
     return []
+
+
+def refusal_of_wide(folder: Path) -> Refused | None:
+    """Why a folder that holds everything is no workspace; None for one that is, or was made one on purpose."""
+    if (folder / STORE_FOLDER).is_dir():
+        return None
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:
+        home = None
+    name = "the whole disk" if folder == Path(folder.anchor) else "your home folder" if folder == home else None
+    if name is None:
+        return None
+    return Refused(
+        f"{folder} is {name}, so nothing in it is indexed. Open the folder of a project instead.",
+        hint=f"To have all of it indexed, make the folder {folder / STORE_FOLDER} and open it again.",
+    )

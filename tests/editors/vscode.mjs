@@ -423,9 +423,9 @@ try {
   await page.close();
   await start(`folder=${encodeURIComponent(`${process.env.RUN}/home`)}`);
   await bar("not indexed").waitFor({ timeout: 60_000 });
-  await page.waitForTimeout(2_000);
+  await page.locator(".notification-toast", { hasText: "is your home folder" }).waitFor();
   await shoot("home");
-  check(!existsSync(`${process.env.RUN}/home/.neuralmind`), `a home folder is left alone: ${(await toasts()).join(" | ") || "nothing is said but in the status bar"}`);
+  check((await toasts()).length === 1 && !existsSync(`${process.env.RUN}/home/.neuralmind`), `a home folder is left alone, which is said once: ${(await toasts()).join(" | ")}`);
   await command("nm-lsp: Show Status and Menu");
   await page.locator(".quick-input-list .monaco-list-row", { hasText: "Restart the Server" }).waitFor();
   await shoot("home-menu");

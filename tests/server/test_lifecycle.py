@@ -84,6 +84,35 @@ async def test_g19_a_git_folder_as_root_is_left_alone(root: Path) -> None:
             await client.request("neuralmind/search", {"query": "x"})
 
 
+async def test_a_home_folder_is_told_of_once_and_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything a person has lies in it: indexed only where they made it a workspace on purpose."""
+    monkeypatch.setattr(Path, "home", lambda: root)
+    async with local_client() as client:
+        await client.start(root)
+        told = await client.seen(lambda message: message.get("method") == "window/showMessage")
+        status = await client.request("neuralmind/status", {})
+        await client.request("neuralmind/status", {})
+        assert "is your home folder, so nothing in it is indexed" in told["params"]["message"]
+        assert (status["ready"], status["files"], status["problems"][0]["code"]) == (True, 0, "not-indexed")
+        assert "make the folder" in status["problems"][0]["hint"]
+        assert client.workspace.by_folder == {}
+        with pytest.raises(LspError, match="home folder"):
+            await client.request("neuralmind/search", {"query": "x"})
+        assert len([each for each in client.messages if each.get("method") == "window/showMessage"]) == 1
+
+    (root / ".neuralmind" / "lsp").mkdir(parents=True)
+    async with local_client() as client:
+        await client.start(root)
+        await client.until(lambda: client.workspace.by_folder)
+
+
+async def test_a_whole_disk_is_no_workspace(tmp_path: Path) -> None:
+    async with local_client() as client:
+        await client.start(Path(tmp_path.anchor))
+        await client.seen(lambda message: "is the whole disk" in str(message))
+        assert client.workspace.by_folder == {}
+
+
 async def test_g19_documents_inside_git_of_a_folder_are_ignored(root: Path) -> None:
     """G19: COMMIT_EDITMSG opened beside the project feeds nothing."""
     async with local_client() as client:

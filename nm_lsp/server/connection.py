@@ -188,7 +188,7 @@ class NmServer(LanguageServer):
         self.surface.folder_ready(root, host)
 
     def _folder_refused(self, refusal: Refused) -> None:
-        self.reporter.notice(Notice("info", f"{refusal} {refusal.hint}"))
+        self.reporter.notice(Notice("info", str(refusal)))
 
     # -- end --------------------------------------------------------------------------------------------------------
 

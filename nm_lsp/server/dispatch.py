@@ -157,7 +157,8 @@ def is_refused(root: Root) -> bool:
 
 def _refused_status(root: Root) -> StatusResult:
     refusal = root.host.exception()
-    return _empty_status(Problem("not-indexed", str(refusal), getattr(refusal, "hint", None)))
+    assert isinstance(refusal, Refused)
+    return _empty_status(Problem("not-indexed", refusal.message, refusal.hint))
 
 
 def _empty_status(problem: Problem) -> StatusResult:

@@ -149,6 +149,7 @@ try {
   await page.waitForSelector(".editor-instance .squiggly-warning", { timeout: 20_000 });
   say(`the squiggle is there ${since(committed)} after the commit`);
   await bar("1 stale").waitFor();
+  await page.locator(".codelens-decoration", { hasText: "1 decision · 1 stale" }).first().waitFor();
   await command("Problems: Focus on Problems View");
   const problem = page.locator(".markers-panel .monaco-list-row", { hasText: "Amounts are whole cents" });
   await problem.waitFor();

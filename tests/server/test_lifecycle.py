@@ -93,8 +93,10 @@ async def test_a_home_folder_is_told_of_once_and_left_alone(root: Path, monkeypa
         status = await client.request("neuralmind/status", {})
         await client.request("neuralmind/status", {})
         assert "is your home folder, so nothing in it is indexed" in told["params"]["message"]
+        assert told["params"]["message"].count("make the folder") == 1
         assert (status["ready"], status["files"], status["problems"][0]["code"]) == (True, 0, "not-indexed")
         assert "make the folder" in status["problems"][0]["hint"]
+        assert "make the folder" not in status["problems"][0]["message"]
         assert client.workspace.by_folder == {}
         with pytest.raises(LspError, match="home folder"):
             await client.request("neuralmind/search", {"query": "x"})

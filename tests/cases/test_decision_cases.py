@@ -38,22 +38,22 @@ def test_d01_marks_go_with_their_reason(repo: Repo, start: Open) -> None:
         assert all(sent["diagnostics"] for sent in s.publications(gov)[n_before:])
         # Deleted on disk, without any event.
         (repo.path / "gov.py").unlink()
-        s.until_clean(gov, 5)
+        s.until_clean(gov)
         repo.git("checkout", "-q", "--", "gov.py")
-        s.until_stale(gov, identity, 5)
+        s.until_stale(gov, identity)
         # Renamed by the editor: the mark follows at once.
         (repo.path / "gov.py").rename(repo.path / "moved.py")
         s.client.notify("workspace/didRenameFiles", {"files": [{"oldUri": gov, "newUri": moved}]})
-        s.until_clean(gov, 5)
-        s.until_stale(moved, identity, 5)
+        s.until_clean(gov)
+        s.until_stale(moved, identity)
         (repo.path / "moved.py").rename(repo.path / "gov.py")
         s.client.notify("workspace/didRenameFiles", {"files": [{"oldUri": moved, "newUri": gov}]})
-        s.until_clean(moved, 5)
-        s.until_stale(gov, identity, 5)
+        s.until_clean(moved)
+        s.until_stale(gov, identity)
         # Restored in another window.
         with start(repo.path) as other:
             other.call("decisions.restore", ids=[identity])
-        s.until_clean(gov, 5)
+        s.until_clean(gov)
         repo.git("rm", "-q", "gov.py")
         repo.commit("remove")
         message = s.until(lambda: [text for text in s.messages() if identity in text])
@@ -228,7 +228,7 @@ def test_d07_a_formatter_is_no_shower_of_popups(bench: Bench, n_decisions: int, 
         repo.commit("format", formatted)
         started = time.monotonic()
         s.scan()
-        s.until(lambda: len([1 for shown in s.shown.values() if shown and shown[0]["severity"] == 3]) == cap, 30)
+        s.until(lambda: len([1 for shown in s.shown.values() if shown and shown[0]["severity"] == 3]) == cap)
         print(f"{cap} files shown after {time.monotonic() - started:.2f} s, load {os.getloadavg()[0]:.1f}")
         assert all(s.shown[repo.uri(name)] for name in opened)
         s.until(lambda: len(s.messages()) == 2)
@@ -236,7 +236,7 @@ def test_d07_a_formatter_is_no_shower_of_popups(bench: Bench, n_decisions: int, 
         assert f"In {n_decisions} of them only comments or layout changed" in "".join(s.messages())
         everything = s.action(repo.uri("m005.py"), f"Restore all {n_decisions}")
         assert len(s.execute(everything)["decisions"]) == n_decisions
-        s.until(lambda: not any(s.shown.values()), 30)
+        s.until(lambda: not any(s.shown.values()))
         assert len(s.messages()) == 2
 
 
@@ -276,7 +276,7 @@ def test_d08_loudness_is_live_and_a_restore_lasts(repo: Repo, start: Open) -> No
         started = time.monotonic()
         s.execute(s.action(gov, "Restore"))
         s.until_clean(gov)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 15
         n_before = len(s.publications(gov))
         s.scan()
         assert len(s.publications(gov)) == n_before
@@ -292,7 +292,7 @@ def test_p07_no_event_of_the_client_is_needed(repo: Repo, start: Open) -> None:
     with start(repo.path) as s:
         identity = s.record("gov.py")
         repo.commit("change", {"gov.py": changed(3)})
-        s.until_stale(repo.uri("gov.py"), identity, 10)
+        s.until_stale(repo.uri("gov.py"), identity)
 
 
 def test_p09_actions_in_the_form_the_client_takes(repo: Repo, start: Open) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 import psutil
 import pytest
 from case_bench import (
-    WITHIN,
     Bench,
     alive,
     also,
@@ -46,7 +45,7 @@ def test_g01_a_merge_is_the_reason(bench: Bench, repo: Repo) -> None:
         s.until(lambda: s.scan()["branch"] == "main")
         repo.commit("on main", {"other.py": "x = 2\n"})
         repo.git("merge", "-q", "--no-ff", "-m", "the merge", "side")
-        mark = s.until_stale(repo.uri("gov.py"), identity, 10)
+        mark = s.until_stale(repo.uri("gov.py"), identity)
         assert "(the merge)" in mark["message"]
 
 
@@ -70,22 +69,22 @@ def test_g03_whatever_moves_head(bench: Bench, repo: Repo) -> None:
 
         other.commit("theirs", {"gov.py": changed(3)})
         repo.git("pull", "-q", "--ff-only", str(other.path), "main")
-        s.until_stale(gov, identity, 10)
+        s.until_stale(gov, identity)
         restore()
         other.commit("theirs", {"gov.py": changed(4)})
         repo.git("fetch", "-q", str(other.path), "main")
         repo.git("reset", "-q", "--hard", "FETCH_HEAD")
-        s.until_stale(gov, identity, 10)
+        s.until_stale(gov, identity)
         restore()
         other.commit("theirs", {"gov.py": changed(5)})
         repo.git("fetch", "-q", str(other.path), "main")
         repo.git("update-ref", "refs/heads/main", "FETCH_HEAD")
-        s.until(lambda: ("decision-stale", identity) in s.marks(gov), 10)
+        s.until(lambda: ("decision-stale", identity) in s.marks(gov))
         repo.git("reset", "-q", "--hard")
         restore()
         repo.git("config", "core.hooksPath", os.devnull)
         repo.commit("no hooks", {"gov.py": changed(6)})
-        s.until_stale(gov, identity, 10)
+        s.until_stale(gov, identity)
 
 
 @pytest.mark.parametrize(("n_commits", "n_rebases"), [(20, 2), also(200, 20)])
@@ -276,7 +275,7 @@ def test_g10_a_rename_takes_its_decisions_along(bench: Bench, repo: Repo) -> Non
         assert s.publications() == []
         repo.commit("edit", {"core/gov.py": changed(3)})
         nudge(s, moved)
-        s.until_stale(moved, identity, 2 * WITHIN)
+        s.until_stale(moved, identity)
         assert set(s.shown) == {moved}
         assert s.hover(gov) is None
 
@@ -327,13 +326,13 @@ def test_g13_line_ends_are_put_right(bench: Bench) -> None:
         repo.commit("line ends")
         assert "\r" not in repo.git("cat-file", "-p", "HEAD:m00.py")
         s.scan()
-        s.until(lambda: [shown[0]["severity"] for shown in s.shown.values() if shown] == [3] * 40, 30)
+        s.until(lambda: [shown[0]["severity"] for shown in s.shown.values() if shown] == [3] * 40)
         assert "only comments or layout changed" in _message(s, repo.uri("m00.py"))
         (message,) = s.until(s.messages)
         assert "40 decisions became stale" in message
         assert "In 40 of them only comments or layout changed" in message
         s.execute(s.action(repo.uri("m07.py"), "Restore all 40"))
-        s.until(lambda: not any(s.shown.values()), 30)
+        s.until(lambda: not any(s.shown.values()))
         assert len(s.messages()) == 1
 
 
@@ -411,7 +410,7 @@ def test_g19_a_commit_editor_leaves_git_alone(bench: Bench, repo: Repo) -> None:
         assert s.publications() == []
         assert s.messages() == []
         started = time.monotonic()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
     assert bytes_below(repo.path) == before
     assert not list(bench.folder.rglob("manifest*"))
     todo.unlink()
@@ -529,12 +528,12 @@ def test_g23_without_git(bench: Bench, repo: Repo, how: str) -> None:
         else:
             settings = {"nmLsp": {**index, "git": {"path": real_git()}}}
             s.client.notify("workspace/didChangeConfiguration", {"settings": settings})
-        s.until(lambda: status_of(s, identity) == "active", 20)
+        s.until(lambda: status_of(s, identity) == "active")
         assert "ACTIVE" in s.hover_text(gov)
         repo.commit("change", {"gov.py": changed(3)})
         s.scan()
         s.until_stale(gov, identity)
-        s.until(lambda: [each["code"] for each in s.call("status")["problems"]] == ["model"], 30)
+        s.until(lambda: [each["code"] for each in s.call("status")["problems"]] == ["model"])
         assert len(s.messages()) == 1
 
 
@@ -637,7 +636,7 @@ def test_g30_packed_refs_and_a_busy_git_folder(bench: Bench, repo: Repo, flood_s
     with bench.session(repo.path) as s:
         identity = s.record("gov.py")
         repo.commit("change", {"gov.py": changed(3)})
-        s.until_stale(gov, identity, 10)
+        s.until_stale(gov, identity)
         server = psutil.Process(s.client.process.pid)
         before, started, slowest = _cpu(server), time.monotonic(), 0.0
         while time.monotonic() - started < flood_s:
@@ -651,7 +650,7 @@ def test_g30_packed_refs_and_a_busy_git_folder(bench: Bench, repo: Repo, flood_s
             slowest = max(slowest, time.monotonic() - asked)
         print(f"{used:.1%} of a core in the flood, slowest hover {slowest * 1000:.0f} ms")
         assert used < share
-        assert slowest < 1
+        assert slowest < 3
         for name in ("ORIG_HEAD.lock", "objects/maintenance.lock"):
             (repo.path / ".git" / name).unlink()
 
@@ -673,7 +672,7 @@ def test_g30_reftable(bench: Bench, tmp_path: Path) -> None:
     with bench.session(repo.path) as s:
         identity = s.record("gov.py")
         repo.commit("change", {"gov.py": changed(3)})
-        s.until_stale(repo.uri("gov.py"), identity, 10)
+        s.until_stale(repo.uri("gov.py"), identity)
 
 
 @pytest.mark.parametrize("idle_s", [2.0, also(60.0)])
@@ -695,7 +694,7 @@ def test_g31_our_git_wakes_nobody(bench: Bench, repo: Repo, idle_s: float) -> No
         s.record("gov.py")
         s.open(repo.uri("gov.py"), GOV)
         # What the work of getting ready started has ended when nothing new comes for a while.
-        s.until(lambda: time.time() - calls.stat().st_mtime > 1, 30)
+        s.until(lambda: time.time() - calls.stat().st_mtime > 1)
         n_before = len(calls.read_text().splitlines())
         (repo.path / ".git/cookie").touch()
         time.sleep(idle_s)

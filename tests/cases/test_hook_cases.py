@@ -186,7 +186,7 @@ def test_g24_a_window_that_commits(bench: Bench, repo: Repo) -> None:
             assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
             if not obstacle:
                 s.scan()
-            s.until_stale(gov, identity, 10)
+            s.until_stale(gov, identity)
             s.execute(s.action(gov, "Restore"))
             s.until_clean(gov)
         with pytest.raises(LspError, match="nothing to restore"):

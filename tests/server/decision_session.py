@@ -130,19 +130,19 @@ class Session:
     def messages(self, method: str = "window/showMessage") -> list[str]:
         return [m["params"]["message"] for m in list(self.client.messages) if m.get("method") == method]
 
-    def until(self, look: Callable[[], Any], timeout: float = 15.0) -> Any:
+    def until(self, look: Callable[[], Any], timeout: float = 30.0) -> Any:
         deadline = time.monotonic() + timeout
         while not (found := look()):
             assert time.monotonic() < deadline, (self.shown, self.messages())
             time.sleep(0.01)
         return found
 
-    def until_stale(self, uri: str, identity: str, timeout: float = 15.0) -> dict[str, Any]:
+    def until_stale(self, uri: str, identity: str, timeout: float = 30.0) -> dict[str, Any]:
         """STALE(uri): exactly one item, and it carries the id."""
         self.until(lambda: self.marks(uri) == [("decision-stale", identity)], timeout)
         return self.shown[uri][0]
 
-    def until_clean(self, uri: str, timeout: float = 15.0) -> None:
+    def until_clean(self, uri: str, timeout: float = 30.0) -> None:
         self.until(lambda: uri in self.shown and self.shown[uri] == [], timeout)
 
     # -- what is done -------------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ class ProcessClient:
         self.send({"id": self._next_id, "method": method, "params": params})
         return self._next_id
 
-    def request(self, method: str, params: Any = None, timeout: float = 20.0) -> Any:
+    def request(self, method: str, params: Any = None, timeout: float = 60.0) -> Any:
         number = self.ask(method, params)
         answer = self.wait_for(lambda message: message.get("id") == number and "method" not in message, timeout)
         if "error" in answer:

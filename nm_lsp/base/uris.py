@@ -12,11 +12,17 @@ import sys
 from pathlib import PurePath
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from nm_lsp.base.errors import InvalidInput
+
 _WINDOWS = sys.platform == "win32"
 _FILE_URI = re.compile(r"file://(?P<host>[^/?#]*)(?P<path>/[^?#]*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"/(?P<drive>[A-Za-z])(?::|\|)(?=/|\Z)")
 # What RFC 3986 lets stand in a path, less `:` and `@`, which clients escape differently.
 _SAFE = b"/!$&'()*+,;=-._~"
+
+MAX_NAME_BYTES = 255
+MAX_PATH_BYTES = 2_048
+"""Below what systems take (4,096), since the folder's own path comes before it."""
 
 
 def path_of_uri(uri: str, *, windows: bool = _WINDOWS) -> str | None:
@@ -74,6 +80,21 @@ def relative_to(path: str, folder: str, *, windows: bool = _WINDOWS) -> str | No
     if not left.startswith(right + separator):
         return None
     return path[len(base) + 1 :].replace("\\", "/") if windows else path[len(base) + 1 :]
+
+
+def checked_path(text: str, field: str) -> str:
+    """`text`, if a file could have that path; else `InvalidInput`. The system calls would raise all sorts of errors."""
+    if "\0" in text:
+        raise InvalidInput(field, "a path holds no NUL.")
+    try:
+        raw = os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InvalidInput(field, "a path holds no half of a surrogate pair.") from None
+    longest = max(map(len, raw.replace(b"\\", b"/").split(b"/")))
+    if len(raw) > MAX_PATH_BYTES or longest > MAX_NAME_BYTES:
+        reason = f"a path has at most {MAX_PATH_BYTES:,} bytes, and each name in it at most {MAX_NAME_BYTES}."
+        raise InvalidInput(field, reason)
+    return text
 
 
 def _is_fs_text(uri: str) -> bool:

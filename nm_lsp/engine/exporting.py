@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nm_lsp.base.errors import InvalidInput, Refused
+from nm_lsp.base.uris import checked_path
 from nm_lsp.decisions.validation import escaped
 from nm_lsp.storage.files import replace_file
 
@@ -13,7 +14,7 @@ def export_target(folder: Path, to: str) -> Path:
     """The file that `to` means, links resolved. `folder` is resolved. Raises `InvalidInput`."""
     shown = escaped(to, one_line=True)[:200]
     try:
-        target = (folder / to).resolve()
+        target = (folder / checked_path(to, "to")).resolve()
     except (OSError, RuntimeError, ValueError):
         raise InvalidInput("to", f"{shown!r} is no path") from None
     if not target.is_relative_to(folder):

@@ -10,6 +10,7 @@ import numpy as np
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
+from nm_lsp.base.uris import checked_path
 from nm_lsp.engine.exporting import export_target, write_target
 from nm_lsp.engine.requests import (
     CommunityRow,
@@ -136,7 +137,7 @@ def check(folder: Path, corpus: Corpus, params: GraphValidateParams, cancel: Can
         data: object = to_json(graph_of(corpus, cancel))
     else:
         try:
-            source = (folder / params.path).resolve()
+            source = (folder / checked_path(params.path, "path")).resolve()
             if not source.is_relative_to(folder):
                 raise InvalidInput("path", f"{params.path[:200]!r} lies outside the folder")
             data = json.loads(source.read_bytes())

@@ -360,6 +360,9 @@ class Host:
             self._say("store-elsewhere", f"{where} {keeper.folder_in_use}.", None)
         if keeper.problem is not None:
             self._tell("decision-store", keeper.problem.message, keeper.problem.hint)
+        altered = keeper.check()
+        if altered is not None:
+            self._tell("decisions-altered", altered.message, altered.hint)
 
     def _decisions_changed(self) -> None:
         self._listener(DecisionsChanged(str(self.folder)))

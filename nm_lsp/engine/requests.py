@@ -6,7 +6,7 @@ folder has `path=None` and a `repo_path`. Lines count from 0, columns are UTF-8 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from nm_lsp.engine.decision_requests import DecisionRow, DecisionsChanged
@@ -363,7 +363,7 @@ class Notice:
     level: str
     message: str
     folder: str | None = None
-    hint: str | None = field(default=None)
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ every scheme but `file`, and whatever belongs to git, is ignored as a whole. Not
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -234,6 +235,7 @@ def _version(item: dict[str, Any]) -> int | None:
 def _position(where: Any, name: str) -> Position | None:
     item = _dict(where, name)
     line, column = item.get("line"), item.get("character")
-    if isinstance(line, int | float) and isinstance(column, int | float):
-        return Position(int(line), int(column))
-    return None
+    # Some clients know no integers; what JSON calls 1e999 is no number to anybody.
+    if not isinstance(line, int | float) or not isinstance(column, int | float):
+        return None
+    return Position(int(line), int(column)) if math.isfinite(line) and math.isfinite(column) else None

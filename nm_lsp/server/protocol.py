@@ -27,6 +27,7 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, LanguageS
 from pygls.protocol.language_server import lsp_method
 
 from nm_lsp.server import faults
+from nm_lsp.wire.commands import METHOD_PREFIX
 
 if TYPE_CHECKING:
     from nm_lsp.server.connection import NmServer
@@ -226,6 +227,9 @@ class NmProtocol(LanguageServerProtocol):
         except JsonRpcException:
             log.info("Ignoring a notification of unknown method %r", method_name)
             return
+        if self._is_request(method_name):
+            log.warning("Ignoring %s without an id: it is a request, and nobody could be answered", method_name)
+            return
         # Called directly: the futures pygls makes for notifications are never removed.
         try:
             outcome = handler(params)
@@ -234,6 +238,11 @@ class NmProtocol(LanguageServerProtocol):
             return
         if inspect.iscoroutine(outcome):
             raise TypeError(f"{method_name}: handlers of notifications are plain functions")
+
+    @staticmethod
+    def _is_request(method: str) -> bool:
+        known = types.METHOD_TO_TYPES.get(method)
+        return known[1] is not None if known else method.startswith(METHOD_PREFIX)
 
     def _handle_cancel_notification(self, msg_id: str | int) -> None:
         future = self._request_futures.get(msg_id)

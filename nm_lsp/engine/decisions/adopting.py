@@ -188,7 +188,7 @@ def _named_anchors(scene: Scene, draft: Draft) -> tuple[Anchor, ...]:
     found: dict[Anchor, None] = {}
     for text in draft.files:
         try:
-            path = repository_path(scene.tree.root, scene.prefix, text)
+            path = repository_path(scene.tree.root, scene.prefix, text, "files")
             is_folder = (scene.tree.root / path).is_dir()
             found[parse_anchor(path + "/" if is_folder else path)] = None
         except NmError:
@@ -236,6 +236,6 @@ def _files_then(git: GitRepository, commit: str | None, anchor: Anchor) -> dict[
 
 def _normal(scene: Scene, path: str) -> str:
     try:
-        return repository_path(scene.tree.root, scene.prefix, path)
+        return repository_path(scene.tree.root, scene.prefix, path, "files")
     except NmError:
         return path

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
 from nm_lsp.base.folders import RealFolders
+from nm_lsp.base.uris import checked_path
 from nm_lsp.decisions.globs import anchor_governs
 from nm_lsp.decisions.model import Anchor, AnchorKind, Content, parse_anchor
 from nm_lsp.decisions.validation import escaped
@@ -61,7 +62,7 @@ def _anchor(tree: WorkTree, prefix: Prefix, text: str) -> Anchor:
     path, mark, symbol = text.partition("::")
     if not path.strip():
         raise InvalidInput("files", f"{escaped(text, one_line=True)!r} names no file.")
-    repo_path = repository_path(tree.root, prefix, path)
+    repo_path = repository_path(tree.root, prefix, path, "files")
     inner = _inner_repository(tree.root, repo_path)
     if inner is not None and inner != repo_path:
         raise Refused(
@@ -117,11 +118,12 @@ def _is_file(tree: WorkTree, repo_path: str) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
-def repository_path(root: Path, prefix: Prefix, path: str) -> str:
-    """`path` (relative to the folder, absolute, or repository-relative after a slash) relative to the repository."""
-    clean = path.replace("\\", "/") if os.sep == "\\" else path
-    if "\0" in clean:
-        raise InvalidInput("files", "a path holds no NUL.")
+def repository_path(root: Path, prefix: Prefix, path: str, field: str) -> str:
+    """`path` (relative to the folder, absolute, or repository-relative after a slash) relative to the repository.
+
+    Raises `InvalidInput` with the name of `field`, or `Refused`.
+    """
+    clean = checked_path(path.replace("\\", "/") if os.sep == "\\" else path, field)
     if clean.startswith("/") or _DRIVE.match(clean):
         normal = posixpath.normpath(clean)
         base = root.as_posix()

@@ -15,6 +15,7 @@ from typing import Final
 from nm_lsp.audit.chain import Act
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Conflict, InvalidInput, NotFound, Refused
+from nm_lsp.base.uris import checked_path
 from nm_lsp.decisions.events import Event, EventKind
 from nm_lsp.decisions.fold import Standing
 from nm_lsp.decisions.model import DecisionId, Plain
@@ -103,7 +104,7 @@ def _export_folder(scene: Scene, text: str) -> Path:
     if not text.strip():
         raise InvalidInput("dir", "must not be empty.")
     root = scene.tree.root
-    folder = root / repository_path(root, scene.prefix, text)
+    folder = root / repository_path(root, scene.prefix, text, "dir")
     real = folder.resolve()
     if not real.is_relative_to(root.resolve()):
         raise Refused(f"{escaped(text, one_line=True)} is a link that leaves the repository.")
@@ -191,6 +192,7 @@ def import_(scene: Scene, params: DecisionImportParams, cancel: Cancellation) ->
 def _source(scene: Scene, text: str) -> Path:
     """The path that `text` names. Only somebody at a command line may name one outside the repository."""
     root = scene.tree.root
+    checked_path(text, "source")
     given = Path(text).expanduser() if text.startswith("~") else Path(text)
     if given.is_absolute() and given.exists():
         path = given.resolve()
@@ -203,7 +205,7 @@ def _source(scene: Scene, text: str) -> Path:
         # Nothing there can be governed, but NeuralMind keeps its store there.
         path = root / text.lstrip("/")
     else:
-        path = root / repository_path(root, scene.prefix, text)
+        path = root / repository_path(root, scene.prefix, text, "source")
     if not path.exists():
         raise NotFound(f"There is no {escaped(text, one_line=True)} here.")
     return path

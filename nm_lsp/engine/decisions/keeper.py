@@ -26,6 +26,8 @@ from nm_lsp.storage.locks import locks_work_near
 from nm_lsp.storage.recovery import Recovery, StoreLost
 from nm_lsp.storage.times import utc_text
 
+_CHECKS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -51,8 +53,11 @@ class Keeper:
         self._store: DecisionStore | None = None
         self._stamp: tuple[int, int, int] | None = None
         self._held = _EMPTY
+        self._checked: tuple[int, int] | None = None
         self.lost: StoreLost | None = None
         self.problem: StoreProblem | None = None
+        self.altered: StoreProblem | None = None
+        """What `check` found."""
         self._backing_up: threading.Thread | None = None
         self._demanding: set[object] = set()
         self._protected: Path | None = None
@@ -131,6 +136,33 @@ class Keeper:
             if store is None:
                 self._refuse_unusable()
             return store
+
+    def check(self) -> StoreProblem | None:
+        """Whether the store and its text copy read as the audit chain says; looked at once for each file.
+
+        A failing disk, or another program, can change bytes in ways that SQLite takes for content: nobody would notice
+        that a decision says something else. Reads everything (1 s for 10,000 decisions), so it is for a thread of its
+        own.
+        """
+        with self._lock:
+            store, file = self._store, self._stamp[:2] if self._stamp is not None else None
+            if store is None or file is None or file == self._checked:
+                return self.altered
+            self._checked = file
+        try:
+            found = ""
+            for _ in range(_CHECKS):
+                findings = store.audit.verify().verdict.findings
+                if not findings:
+                    self.altered = None
+                    return None
+                # A process that writes just now is between table and text for a moment.
+                found = f"{findings[0].copy}, line {findings[0].line}: {findings[0].message}"
+            message = f"The decisions do not read as they were recorded ({found})."
+            self.altered = StoreProblem(message, reason="damaged", hint="`nm-lsp audit verify` names every place.")
+        except StoreProblem as problem:
+            self.altered = problem
+        return self.altered
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

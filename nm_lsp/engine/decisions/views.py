@@ -88,7 +88,7 @@ def list_decisions(tree: WorkTree, look: Look, prefix: Prefix, params: ListParam
     else:
         chosen = sorted(look.records, key=lambda i: (look.records[i].recorded_at, i), reverse=True)
     if params.path is not None:
-        repo_path = repository_path(tree.root, prefix, params.path)
+        repo_path = repository_path(tree.root, prefix, params.path, "path")
         placed = {
             one.decision
             for one in Placement(look).at(repo_path)
@@ -255,7 +255,7 @@ def diff(tree: WorkTree, look: Look, prefix: Prefix, params: DiffParams) -> Diff
     identity = find(look, params.id)
     record, verdict = look.records[identity], look.verdicts[identity]
     confirmation = record.confirmations[verdict.confirmation]
-    wanted = repository_path(tree.root, prefix, params.path) if params.path is not None else verdict.path
+    wanted = repository_path(tree.root, prefix, params.path, "path") if params.path is not None else verdict.path
     at, path = _chosen(verdict, confirmation.seen, wanted)
     sighting = confirmation.seen[at]
     view = verdict.anchors[at] if at < len(verdict.anchors) else None
@@ -334,6 +334,8 @@ def problems(tree: WorkTree, look: Look) -> tuple[str, ...]:
     keeper = tree.keeper
     if keeper.problem is not None:
         found.append(str(keeper.problem))
+    if keeper.altered is not None:
+        found.append(str(keeper.altered))
     if look.git_problem is not None:
         found.append(str(look.git_problem))
     return (*found, *auditing.losses(keeper))

@@ -78,6 +78,7 @@ def discover(folder: Path, *, executable: str = "git", timeout_s: float = 30.0) 
             "--is-shallow-repository",
             "--absolute-git-dir",
             "--git-common-dir",
+            quick=True,
         )
     except NotARepository:
         return None
@@ -87,7 +88,7 @@ def discover(folder: Path, *, executable: str = "git", timeout_s: float = 30.0) 
         return None
     work_tree = None
     if in_work_tree == "true":
-        work_tree = Path(_decoded(git.run("rev-parse", "--show-toplevel")).removesuffix("\n")).resolve()
+        work_tree = Path(_decoded(git.run("rev-parse", "--show-toplevel", quick=True)).removesuffix("\n")).resolve()
     settings = _settings(git)
     return Place(
         work_tree=work_tree,
@@ -102,8 +103,8 @@ def discover(folder: Path, *, executable: str = "git", timeout_s: float = 30.0) 
 
 def read_head(git: Git) -> Head:
     """HEAD as git sees it. Raises `GitUnavailable`."""
-    ref = _decoded(git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1))).strip()
-    commit = _decoded(git.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1))).strip()
+    ref = _decoded(git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1), quick=True)).strip()
+    commit = _decoded(git.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1), quick=True)).strip()
     return Head(commit or None, ref.removeprefix("refs/heads/") or None)
 
 
@@ -141,7 +142,8 @@ def _stat(file: Path) -> tuple[int, int, int] | None:
 
 
 def _settings(git: Git) -> dict[str, str]:
-    rows = git.run("config", "-z", "--get-regexp", r"^(core\.sparsecheckout|extensions\.objectformat)$", ok=(0, 1))
+    wanted = r"^(core\.sparsecheckout|extensions\.objectformat)$"
+    rows = git.run("config", "-z", "--get-regexp", wanted, ok=(0, 1), quick=True)
     pairs = (row.partition("\n") for row in _decoded(rows).split("\0") if row)
     return {name: value or "true" for name, _, value in pairs}
 

@@ -15,13 +15,18 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from nm_lsp.base.errors import GitUnavailable
 
 DEFAULT_TIMEOUT_S: Final = 30.0
+QUICK_TIMEOUT_S: Final = 3.0
+"""For calls that read a few small files, and so for what an editor waits for."""
+STALLED_S: Final = 30.0
+"""After a quick call that was not answered, git is not asked again in that folder for so long."""
 
 # Of git's own variables only those that say where git and its configuration are; whatever names a repository, an
 # index, attributes, a pager, a diff program or a trace is left out.
@@ -77,9 +82,13 @@ class NotARepository(GitUnavailable):
 
 
 class Git:
-    """Runs git in one folder. Safe to use from several threads."""
+    """Runs git in one folder. Safe to use from several threads.
+
+    A git that hangs (a dead network drive, a broken installation) is waited for once, not by every call.
+    """
 
     __slots__ = ("executable", "folder", "timeout_s")
+    _stalled: ClassVar[dict[tuple[str, Path], float]] = {}
 
     def __init__(self, folder: Path, *, executable: str = "git", timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         self.folder = folder
@@ -96,23 +105,29 @@ class Git:
         stdin: bytes | None = None,
         ok: Sequence[int] = (0,),
         timeout_s: float | None = None,
+        quick: bool = False,
         own_hooks: bool = False,
     ) -> bytes:
         """What `git <arguments>` prints. `own_hooks` leaves the configured path of the hooks as it is, to read it.
 
-        Raises `NotARepository`, `ObjectMissing` or `GitUnavailable`.
+        `quick` is for calls that take milliseconds: they are given up after `QUICK_TIMEOUT_S`, and all others with
+        them for a while. Raises `NotARepository`, `ObjectMissing` or `GitUnavailable`.
         """
         limit_s = self.timeout_s if timeout_s is None else timeout_s
+        if quick:
+            limit_s = min(limit_s, QUICK_TIMEOUT_S)
+        place = (self.executable, self.folder)
+        if time.monotonic() < self._stalled.get(place, 0.0):
+            raise self._silent(arguments, f"within {QUICK_TIMEOUT_S:g} seconds a moment ago")
         child = self.start(*arguments, takes_input=stdin is not None, own_hooks=own_hooks, keep_stderr=True)
         with child:
             try:
                 output, complaint = child.communicate(stdin, timeout=limit_s)
             except subprocess.TimeoutExpired:
                 end(child)
-                raise GitUnavailable(
-                    f"git {arguments[0]} did not answer within {limit_s:g} seconds.",
-                    hint=f"Run `git -C {quoted(self.folder)} status` to see what holds it up.",
-                ) from None
+                if quick:
+                    self._stalled[place] = time.monotonic() + STALLED_S
+                raise self._silent(arguments, f"within {limit_s:g} seconds") from None
         if child.returncode not in ok:
             raise self._failure(arguments, child.returncode, complaint)
         return output
@@ -142,6 +157,12 @@ class Git:
             ) from error
         except OSError as error:
             raise GitUnavailable(f"git cannot be started: {error.strerror}.") from error
+
+    def _silent(self, arguments: Sequence[str], when: str) -> GitUnavailable:
+        return GitUnavailable(
+            f"git {arguments[0]} did not answer {when}.",
+            hint=f"Run `git -C {quoted(self.folder)} status` to see what holds it up.",
+        )
 
     def _failure(self, arguments: Sequence[str], status: int, complaint: bytes) -> GitUnavailable:
         text = complaint.decode("utf-8", "replace").strip()

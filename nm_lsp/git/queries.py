@@ -352,7 +352,7 @@ class Repository:
         return next((name for name in names if name in branches), None)
 
     def setting(self, key: str) -> str | None:
-        output = self.git.run("config", "-z", "--get", key, ok=(0, 1))
+        output = self.git.run("config", "-z", "--get", key, ok=(0, 1), quick=True)
         return output.decode("utf-8", "replace").removesuffix("\0") or None
 
     def user(self) -> str | None:

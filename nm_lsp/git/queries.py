@@ -30,6 +30,14 @@ _HISTORY_TIMEOUT_S: Final = 300.0
 _MAX_ARGUMENTS: Final = 400
 
 
+def _can_be_argument(text: str) -> bool:
+    """Whether the system can hand `text` to a program."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class CommitInfo:
     """For messages: author, time in seconds since 1970 (UTC) and subject line of a commit."""
@@ -99,7 +107,7 @@ class Repository:
 
     def resolve(self, revision: str) -> str | None:
         """The full id of the commit that `revision` (a branch, tag or id) names, None if it names none here."""
-        if not revision or revision.startswith("-") or "\0" in revision:
+        if not revision or revision.startswith("-") or not _can_be_argument(revision):
             return None
         output = self.git.run("rev-parse", "-q", "--verify", "--end-of-options", revision + "^{commit}", ok=(0, 1, 128))
         lines = output.decode("ascii", "replace").split()

@@ -130,7 +130,7 @@ class FolderTask:
             self._work, self.is_waiting = None, False
         except (NmError, OSError) as error:
             self._stop_round()
-            message = error.message if isinstance(error, NmError) else str(error)
+            message = error.message if isinstance(error, NmError) else f"{error.filename or 'a file'}: {error.strerror}"
             self._trouble("index-build", f"The index could not be brought up to date: {message}", None)
             self._send(Finished(self._opened.key, self._ticket, message))
 

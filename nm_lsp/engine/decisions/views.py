@@ -38,6 +38,7 @@ from nm_lsp.engine.decisions.keeper import Held
 from nm_lsp.engine.decisions.marks import Placement
 from nm_lsp.engine.decisions.rows import SHORT, Describer
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
+from nm_lsp.storage.times import moment_of
 
 MAX_GET = 20
 MAX_LIST = 1_000
@@ -60,7 +61,7 @@ def ids_in(tree: WorkTree, look: Look, view: str, risks: Risks) -> list[Decision
         return [i for i in newest if look.verdicts[i].status.value == view]
     match view:
         case "aged":
-            now = datetime.fromtimestamp(tree.keeper.clock(), UTC)
+            now = moment_of(tree.keeper.clock())
             return [i for i in newest if aged(look.records[i], now)]
         case "orphaned":
             return _orphaned(tree, look, newest)

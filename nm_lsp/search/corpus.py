@@ -7,6 +7,7 @@ code graph, numbered 0 … n_docs − 1; rows of replaced files keep their numbe
 
 from __future__ import annotations
 
+import weakref
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
@@ -213,10 +214,11 @@ class Corpus:
 
 
 class _Definitions:
-    """The corpus as the resolver sees it."""
+    """The corpus as the resolver sees it. The corpus holds its resolver, so this must not hold the corpus: a ring would
+    keep the files of each old generation open until a full garbage collection."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
+        self._corpus: Corpus = weakref.proxy(corpus)
         self._found: dict[str, list[int]] = {}
 
     def defined(self, name: str) -> Sequence[int]:

@@ -93,6 +93,23 @@ def embed_pending(
     Raises `Cancelled`, `ModelProblem`. A cache that cannot be used costs time and nothing else.
     """
     cache = _open_cache(cache_path)
+    try:
+        _embed_with(cache, pending, files, threads=threads, fresh=fresh, hand_on=hand_on, cancel=cancel)
+    finally:
+        if cache is not None:
+            cache.close()
+
+
+def _embed_with(
+    cache: VectorCache | None,
+    pending: Sequence[Pending],
+    files: ModelFiles,
+    *,
+    threads: int,
+    fresh: bool,
+    hand_on: Callable[[Keys, Matrix], None],
+    cancel: Cancellation,
+) -> None:
     keys = [cache_key(files.model_id, item.text) for item in pending]
     todo = list(range(len(pending)))
     if cache is not None and not fresh:
@@ -112,8 +129,6 @@ def embed_pending(
             hand_on(np.array([pending[row].short for row in done], np.uint64), matrix)
             _remember(cache, [keys[row] for row in done], matrix)
             done, blocks, handed_on = [], [], time.monotonic()
-    if cache is not None:
-        cache.close()
 
 
 def _open_cache(path: Path) -> VectorCache | None:

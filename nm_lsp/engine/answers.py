@@ -83,7 +83,7 @@ def ranked(
         vector_leg=_vector_leg(view),
         rrf_k=view.settings.search.rrf_k,
         use_keyword=view.use_keyword,
-        vectors_complete=Missing.VECTORS not in view.missing,
+        unseen=_unseen(view),
         cancel=cancel,
     )
     candidates = result.candidates
@@ -92,6 +92,14 @@ def ranked(
         candidates = recall.rerank(view.snapshot.corpus, candidates, limit, allowed)
     kept = tuple(c for c in candidates if view.texts.state(c.node.path) is not TextState.GONE)
     return RankedResult(result.question, kept, result.n_considered, result.confidence)
+
+
+def _unseen(view: View) -> NDArray[np.bool_] | None:
+    """The docs whose vectors are still being made; None where all are there."""
+    if Missing.VECTORS not in view.missing:
+        return None
+    rows = view.snapshot.vectors
+    return rows.unseen if rows is not None else np.zeros(view.snapshot.corpus.n_docs, np.bool_)
 
 
 def _vector_leg(view: View) -> Callable[[str, int], tuple[NDArray[np.int32], NDArray[np.float32]]] | None:

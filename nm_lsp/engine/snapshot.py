@@ -30,6 +30,8 @@ class VectorRowsOfDocs:
                 hit = (part[at] == wanted) & (wanted != 0) & corpus.live
                 self._row[hit] = at[hit] + base
             base += len(part)
+        self.unseen: NDArray[np.bool_] = corpus.live & (wanted != 0) & (self._row < 0)
+        """Docs that are to have a vector and have none yet."""
         embedded = wanted[corpus.live & (wanted != 0)]
         self.n_wanted = len(np.unique(embedded))
         self.n_done = len(np.unique(self._row[self._row >= 0]))

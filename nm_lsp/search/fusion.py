@@ -3,12 +3,13 @@
     score(d) = Σ_leg weight(leg) / (k + rank_leg(d))
 
 with ranks from 1 (Cormack, Clarke, Büttcher: "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning
-Methods", SIGIR 2009; k = 60 there and here). A doc that a leg does not return gets nothing from it.
+Methods", SIGIR 2009; k = 60 there and here). A doc that a leg does not return gets nothing from it, unless the leg
+could not have seen it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,10 +18,15 @@ DEFAULT_K: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One ranking: docs best first, and the weight of its word."""
+    """One ranking: docs best first, and the weight of its word.
+
+    `unseen` are docs that it knows nothing of yet. They count as if their rank here were the best that they have
+    elsewhere: else the docs that it happened to see first would go before better ones.
+    """
 
     docs: Sequence[int]
     weight: float = 1.0
+    unseen: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,10 @@ def fuse(legs: Sequence[Leg], k: int = DEFAULT_K) -> list[Fused]:
     fused = []
     for doc in sorted(set().union(*ranks)) if ranks else ():
         places = tuple(leg_ranks.get(doc) for leg_ranks in ranks)
-        score = sum(leg.weight / (k + rank) for leg, rank in zip(legs, places, strict=True) if rank is not None)
+        elsewhere = min(rank for rank in places if rank is not None)
+        score = 0.0
+        for leg, rank in zip(legs, places, strict=True):
+            if rank is not None or doc in leg.unseen:
+                score += leg.weight / (k + (elsewhere if rank is None else rank))
         fused.append(Fused(doc, places, score / best if best else 0.0))
     return sorted(fused, key=lambda entry: (-entry.score, entry.doc))

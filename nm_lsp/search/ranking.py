@@ -102,14 +102,15 @@ def search(
     synapse_boost: Mapping[int, float] | None = None,
     rrf_k: int = DEFAULT_K,
     use_keyword: bool = True,
-    vectors_complete: bool = True,
+    unseen: NDArray[np.bool_] | None = None,
     cancel: Cancellation | None = None,
 ) -> RankedResult:
     """The best `limit` docs for `query`, or none where nothing answers it.
 
     `kinds` and `path` (a file or folder, relative to the corpus' root) restrict the answer. `synapse_boost` maps docs
     to additions in [0, 1]: a doc's score is multiplied by 1 + boost. `use_keyword=False` leaves the vector leg alone.
-    While vectors are still being made (`vectors_complete=False`), their silence is no evidence. Raises `Cancelled`.
+    `unseen` are the docs whose vectors are still being made: that the vector leg is silent about them is no evidence.
+    Raises `Cancelled`.
     """
     question = understand(query)
     gathered = gather(
@@ -120,14 +121,13 @@ def search(
         limit=limit,
         rrf_k=rrf_k,
         use_keyword=use_keyword,
+        unseen=unseen,
         cancel=cancel,
     )
     if gathered is None:
         return RankedResult(question, (), 0, 0.0)
     sure = (
-        1.0
-        if gathered.n_named
-        else _confidence(corpus, gathered, question, vector_leg is not None and vectors_complete)
+        1.0 if gathered.n_named else _confidence(corpus, gathered, question, vector_leg is not None and unseen is None)
     )
     if sure < 0.5:
         return RankedResult(question, (), gathered.n_considered, sure)
@@ -162,6 +162,7 @@ def gather(
     limit: int = POOL,
     rrf_k: int = DEFAULT_K,
     use_keyword: bool = True,
+    unseen: NDArray[np.bool_] | None = None,
     cancel: Cancellation | None = None,
 ) -> Gathered | None:
     """Run the legs, fuse them and look closely at the best; None where neither leg returns anything."""
@@ -171,7 +172,9 @@ def gather(
     vector_docs, cosines, nearest = _nearest(question.text, vector_leg, allowed, role_weights)
     if cancel is not None:
         cancel.check()
-    legs = (Leg(keyword_docs.tolist()), Leg(vector_docs.tolist(), VECTOR_WEIGHT[question.kind] if use_keyword else 1.0))
+    missing = frozenset(keyword_docs[unseen[keyword_docs]].tolist()) if unseen is not None else frozenset()
+    weight = VECTOR_WEIGHT[question.kind] if use_keyword else 1.0
+    legs = (Leg(keyword_docs.tolist()), Leg(vector_docs.tolist(), weight, missing))
     named = _named(corpus, question, allowed, keyword.scores * role_weights) if use_keyword else []
     fused = _with_named(fuse(legs, rrf_k), named)
     if not fused:
@@ -180,6 +183,9 @@ def gather(
     entries = (*fused[:size], *_owners(corpus, fused, size, allowed))
     docs = np.array([entry.doc for entry in entries], np.int32)
     known = dict(zip(vector_docs.tolist(), cosines.tolist(), strict=True))
+    if missing and known:
+        # As near as the found ones are on average.
+        known |= dict.fromkeys(missing, float(cosines.mean()))
     pool = Pool(
         docs,
         [corpus.node(doc) for doc in docs.tolist()],
@@ -340,7 +346,8 @@ def _candidate(gathered: Gathered, row: int, raw: float, spread: float, boost: f
         keyword_rank=keyword_rank,
         keyword_score=float(gathered.keyword.scores[entry.doc]) if keyword_rank is not None else None,
         vector_rank=vector_rank,
-        vector_score=None if math.isnan(cosine) else cosine,
+        # One that was only reckoned for a doc without a vector is no measurement.
+        vector_score=None if vector_rank is None or math.isnan(cosine) else cosine,
         fused=entry.score,
         synapse_boost=boost,
         adjustments=adjustments if spread == 1 else (*adjustments, (LISTED, spread)),

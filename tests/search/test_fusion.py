@@ -41,3 +41,12 @@ def test_order_is_total_and_every_doc_is_there_once(one: list[int], other: list[
 @given(ranking)
 def test_an_empty_leg_changes_nothing(docs: list[int]) -> None:
     assert [entry.doc for entry in fuse([Leg(docs), Leg([])])] == docs
+
+
+def test_what_a_leg_cannot_have_seen_is_not_held_against_it() -> None:
+    """5 is first by words and has no vector yet; 6 is second by words and alone has one."""
+    by_words, by_meaning = [5, 6], [6]
+    assert [entry.doc for entry in fuse([Leg(by_words), Leg(by_meaning)])] == [6, 5]
+    fused = fuse([Leg(by_words), Leg(by_meaning, unseen={5})])
+    assert {entry.doc: entry.ranks for entry in fused} == {5: (1, None), 6: (2, 1)}
+    assert fused[0].doc == 5

@@ -84,8 +84,8 @@ def test_meaning_alone_can_answer(shop: Built, near: Near) -> None:
 def test_silence_of_unfinished_vectors_is_no_evidence(shop: Built, near: Near) -> None:
     leg = near(shop.corpus, {})
     query = "parcel to an address abroad"
-    assert search(shop.corpus, query, vector_leg=leg, vectors_complete=False).candidates
-    assert not search(shop.corpus, query, vector_leg=leg, vectors_complete=True).candidates
+    assert search(shop.corpus, query, vector_leg=leg, unseen=shop.corpus.live).candidates
+    assert not search(shop.corpus, query, vector_leg=leg).candidates
 
 
 def test_without_keyword_the_vector_leg_decides_alone(shop: Built, near: Near) -> None:

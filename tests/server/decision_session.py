@@ -31,6 +31,9 @@ GOV = "\n".join(
     ]
 )
 
+START_S = 60.0
+"""How long the start may take on a machine that has much else to do."""
+
 EDITOR = {
     "textDocument": {
         "hover": {"contentFormat": ["markdown", "plaintext"]},
@@ -109,7 +112,7 @@ class Session:
         )
         params["workspaceFolders"] = [{"uri": root.as_uri(), "name": root.name} for root in roots]
         params["clientInfo"] = {"name": "test-editor"}
-        self.capabilities = self.client.request("initialize", params)["capabilities"]
+        self.capabilities = self.client.request("initialize", params, START_S)["capabilities"]
         self.client.notify("initialized", {})
 
     # -- what is shown ------------------------------------------------------------------------------------------------

@@ -44,12 +44,29 @@ def figures_block() -> str:
     rows += [
         f"| {claim['what']} | {claim['figure']} | {claim['goal']} | `{claim['command']}` |"
         for claim in claims()
-        if claim.get("table") != "no"
+        if "table" not in claim
     ]
     return "\n".join(rows) + "\n"
 
 
-BLOCKS = {"commands": commands_block, "settings": settings_markdown, "figures": figures_block}
+def reliability_block() -> str:
+    rows = ["| attack | result | command |", "| --- | --- | --- |"]
+    rows += [
+        f"| {claim['what']} | {claim['figure']} | `{claim['command']}` |"
+        for claim in claims()
+        if claim.get("table") == "reliability"
+    ]
+    return "\n".join(rows) + "\n"
+
+
+BLOCKS = {
+    "commands": commands_block,
+    "settings": settings_markdown,
+    "figures": figures_block,
+    "reliability": reliability_block,
+}
+MEASURED = {"figures", "reliability"}
+"""Blocks whose figures are claims."""
 
 
 def readme_line(name: str) -> str:
@@ -68,7 +85,7 @@ def test_generated_blocks_are_up_to_date(name: str) -> None:
 
 def texts() -> dict[str, str]:
     """Everything that users read before they have the product: README, the editors' pages, all descriptions."""
-    readme = BLOCK.sub(lambda found: found["body"] if found["name"] == "figures" else "", README.read_text("utf-8"))
+    readme = BLOCK.sub(lambda found: found["body"] if found["name"] in MEASURED else "", README.read_text("utf-8"))
     found = {"README.md": readme}
     for path in sorted((ROOT / "editors").rglob("*.md")):
         if "node_modules" not in path.parts and path.name != "PROTOCOL.md":

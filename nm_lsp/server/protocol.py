@@ -114,7 +114,8 @@ class NmProtocol(LanguageServerProtocol):
             return
         refusal = self._refusal(msg_id, method)
         if refusal is not None:
-            self._answer_error(msg_id, refusal)
+            # The id may be that of another request, which is answered yet.
+            self._send_error(msg_id, refusal)
             return
         self._unanswered.add(msg_id)
         if method not in self.fm.builtin_features and method not in self.fm.features:
@@ -273,11 +274,14 @@ class NmProtocol(LanguageServerProtocol):
         self._answer_error(msg_id, answer)
 
     def _answer_error(self, msg_id: str | int | None, error: JsonRpcException) -> None:
+        if msg_id is not None:
+            self._unanswered.discard(msg_id)
+        self._send_error(msg_id, error)
+
+    def _send_error(self, msg_id: str | int | None, error: JsonRpcException) -> None:
         body: dict[str, Any] = {"code": error.code, "message": error.message}
         if error.data is not None:
             body["data"] = error.data
-        if msg_id is not None:
-            self._unanswered.discard(msg_id)
         try:
             self._send_data({"jsonrpc": self.VERSION, "id": msg_id, "error": body})
         except (TypeError, ValueError, AttributeError):

@@ -53,12 +53,9 @@ class Length:
 
 
 def lengths(short: int, share: int = 1) -> pytest.MarkDecorator:
-    """Runs a test twice: with `short` rounds, and slowly with `ROUNDS // share` of them."""
-    long = max(1, ROUNDS // share)
-    return pytest.mark.parametrize(
-        "length",
-        [
-            pytest.param(Length(short, is_long=False), id="short"),
-            pytest.param(Length(long, is_long=True), id="long", marks=pytest.mark.slow),
-        ],
-    )
+    """Runs a test twice: with `short` rounds (0 for not at all), and slowly with `ROUNDS // share` of them."""
+    long = Length(max(1, ROUNDS // share), is_long=True)
+    cases = [pytest.param(long, id="long", marks=pytest.mark.slow)]
+    if short:
+        cases.insert(0, pytest.param(Length(short, is_long=False), id="short"))
+    return pytest.mark.parametrize("length", cases)

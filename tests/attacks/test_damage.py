@@ -115,7 +115,7 @@ def check_decisions(store: Store, session: Session, how: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["memory.db", "audit.jsonl"])
-@lengths(2, share=2)
+@lengths(1, share=2)
 def test_damage_to_the_memory_is_harmless_or_reported(length: Length, name: str, store: Store) -> None:
     """No decision is lost or falsified without a word, and no byte of the damaged file goes away."""
     rng = random.Random(seed := length.seed)
@@ -142,7 +142,7 @@ def test_damage_to_the_memory_is_harmless_or_reported(length: Length, name: str,
 
 
 @pytest.mark.parametrize("pattern", ["repo/.neuralmind/lsp/synapses.db", "home/XDG_CACHE_HOME/nm_lsp/index/*/*"])
-@lengths(2, share=2)
+@lengths(1, share=2)
 def test_damage_to_what_can_be_made_again_costs_nobody_anything(length: Length, pattern: str, store: Store) -> None:
     """The decisions are as they were and the same question finds the same code."""
     rng = random.Random(seed := length.seed)

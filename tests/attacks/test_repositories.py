@@ -111,9 +111,12 @@ GITS = {
     "nothing": "exit 0",
     "older than any": "case \"$*\" in *version*) echo git version 1.0;; *) echo 'unknown option' >&2; exit 129;; esac",
 }
+QUICK_GITS = {"absent", "hanging", "noise"}
 
 
-@pytest.mark.parametrize("kind", GITS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind in QUICK_GITS else pytest.mark.slow) for kind in GITS]
+)
 def test_another_git(kind: str, house: House, tmp_path: Path) -> None:
     """Everything is answered in time, nothing false is shown, and with git back all is as it was."""
     house.put_back()
@@ -159,7 +162,7 @@ def spoil(file: Path, rng: random.Random) -> str:
     return how
 
 
-@lengths(4)
+@lengths(1)
 def test_a_damaged_repository(length: Length, house: House) -> None:
     """HEAD, refs, packs, objects, the index or the configuration flipped, cut, emptied, replaced by noise or gone."""
     rng = random.Random(seed := length.seed)

@@ -60,7 +60,7 @@ def titles(session: Session) -> set[str]:
     return {row["title"] for row in session.call("decisions.list")["decisions"]}
 
 
-@pytest.mark.parametrize("full_first", [False, True])
+@pytest.mark.parametrize("full_first", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_full_disk_under_the_repository(tmp_path: Path, *, full_first: bool) -> None:
     """What cannot be written is refused in words and absent, all that was answered stays, and with space again
     everything goes on, with a whole chain."""

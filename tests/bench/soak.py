@@ -101,14 +101,16 @@ def git(folder: Path, *arguments: str) -> None:
 def sample(session: Session) -> dict[str, float]:
     """One look at the whole family."""
     found = dict.fromkeys((MEMORY, PRIVATE, HANDLES, PROCESSES, THREADS), 0.0)
-    for process in session.family():
+    server, *others = session.family()
+    for process in (server, *others):
         try:
             memory = process.memory_full_info()
-            handles, threads, name = process.num_fds(), process.num_threads(), process.name()
+            handles, threads, command = process.num_fds(), process.num_threads(), process.cmdline()
         except psutil.Error:
             continue
-        if name == "git":
-            # Ends within milliseconds; whether one stays is seen from the number of processes at the end.
+        # git lives for milliseconds, and before that as a copy of its parent; whether one stays is seen from the number
+        # of processes at the end.
+        if process is not server and "nm_lsp.worker" not in command:
             continue
         found[MEMORY] += memory.rss / 1e6
         found[PRIVATE] += memory.uss / 1e6

@@ -125,6 +125,10 @@ class Segment:
     """Read access to the columns. Arrays are those given: memory-mapped ones stay on disk until touched."""
 
     def __init__(self, columns: Columns) -> None:
+        """Raises `KeyError` with the name of a column that is not there."""
+        missing = COLUMNS - columns.keys()
+        if missing:
+            raise KeyError(min(missing))
         self.columns = columns
         self.n_files = len(columns["file.size"])
         self.n_docs = len(columns["doc.kind"])
@@ -270,7 +274,7 @@ class SegmentBuilder:
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {name: [] for name in _TEXT_COLUMNS}
         self._numbers: dict[str, array[int]] = {name: array(code) for name, code in _NUMBER_COLUMNS.items()}
-        self._bytes: dict[str, bytearray] = {name: bytearray() for name in ("file.hash", "doc.content", "doc.key")}
+        self._bytes: dict[str, bytearray] = {name: bytearray() for name in _BYTE_COLUMNS}
         self._pool: dict[str, int] = {}
         self._terms: dict[str, int] = {}
         self._posting_term = array("I")
@@ -344,7 +348,7 @@ class SegmentBuilder:
             columns[name], columns[name + ".offsets"] = pack_strings(values)
         for name, numbers in self._numbers.items():
             columns[name] = np.frombuffer(numbers, dtype=numbers.typecode) if numbers else np.zeros(0, numbers.typecode)
-        for name, width in (("file.hash", 16), ("doc.content", 16), ("doc.key", KEY_BYTES)):
+        for name, width in _BYTE_COLUMNS.items():
             columns[name] = np.frombuffer(bytes(self._bytes[name]), np.uint8).reshape(-1, width)
         columns["doc.span"] = columns["doc.span"].reshape(-1, 6)
         columns["doc.name_span"] = columns["doc.name_span"].reshape(-1, 6)
@@ -381,6 +385,7 @@ _TEXT_COLUMNS = (
     "doc.text",
     "doc.rationale",
 )
+_BYTE_COLUMNS = {"file.hash": 16, "doc.content": 16, "doc.key": KEY_BYTES}
 _NUMBER_COLUMNS = {
     "file.size": "q",
     "file.mtime": "q",
@@ -404,6 +409,12 @@ _NUMBER_COLUMNS = {
     "import.symbol": "i",
     "import.line": "i",
 }
+
+
+_STRINGS = (*_TEXT_COLUMNS, "pool", "term.text")
+_DERIVED = ("term.first", "name.hash", "name.doc", "tail.hash", "tail.ref")
+COLUMNS = frozenset({*_STRINGS, *(f"{name}.offsets" for name in _STRINGS), *_NUMBER_COLUMNS, *_BYTE_COLUMNS, *_DERIVED})
+"""The names of all columns of a segment."""
 
 
 def _by_source(reference: Reference) -> int:

@@ -147,7 +147,10 @@ class IndexStore:
         rows = self._vectors.get(name)
         if rows is None:
             columns = self._map(name)
-            rows = self._vectors[name] = VectorRows(name, columns["keys"], columns["matrix"])
+            try:
+                rows = self._vectors[name] = VectorRows(name, columns["keys"], columns["matrix"])
+            except KeyError as error:
+                raise StoreProblem(f"{name} lacks the column {error}", reason="damaged") from error
         return rows
 
     def topics(self, name: str | None) -> tuple[Topic, ...]:

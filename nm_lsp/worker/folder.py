@@ -101,7 +101,7 @@ class FolderIndex:
     def _can_map(self, name: str) -> bool:
         try:
             self.store.vectors(name)
-        except (StoreProblem, KeyError):
+        except StoreProblem:
             return False
         return True
 

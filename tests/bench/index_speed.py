@@ -142,6 +142,7 @@ def measure(folder: Path, env: dict[str, str], *, vectors: bool, edited: str | N
     with watched_memory(session) as samples:
         found["initialize answered, s"] = session.initialized_s
         found["symbols and keyword search ready, s"] = session.wait(lambda status: status["ready"])
+        found["the same, CPU s"] = session.cpu_s()
         status = session.status()
         found["files"], found["symbols"] = status["files"], status["symbols"]
         if vectors:

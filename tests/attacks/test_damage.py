@@ -161,3 +161,19 @@ def test_damage_to_what_can_be_made_again_costs_nobody_anything(length: Length, 
             raise AssertionError(how) from error
         finally:
             session.client.kill()
+
+
+def test_a_word_changed_behind_the_back_of_sqlite_is_told(store: Store) -> None:
+    """SQLite takes the changed bytes for content; the audit chain does not."""
+    store.put_back()
+    file = store.repo.path / ".neuralmind" / "lsp" / "memory.db"
+    raw = file.read_bytes()
+    assert b"Words are short" in raw
+    file.write_bytes(raw.replace(b"Words are short", b"Words are large"))
+    session = store.start()
+    try:
+        assert "Words are large" in {row["title"] for row in store.decisions(session).values()}
+        session.until(lambda: any("as they were recorded" in text for text in reported(session)), PATIENCE_S)
+        session.stop()
+    finally:
+        session.client.kill()

@@ -3,7 +3,7 @@
 A claim: `what` was measured, its `figure`, the `goal`, the `source` in this repository and the `command` that measures
 it again. Optional: `on`, the repository and its sizes (left out, those named in `what`; of "the same" and "there" those
 of the claim before); `was`, figures it had formerly; `gate`: "ci" with the `test` that holds it, else "local"; `table`:
-"no" for one that stands in prose alone.
+"no" for one that stands in prose alone, "reliability" for one of that section's.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_a_full_disk_under_the_cache(tmp_path: Path) -> None:
         ballast = fill(disk)
         session = Session(repo.path, env=env, settings=WITH_INDEX)
         session.record("gov.py")
-        told = session.until(lambda: [text for text in session.messages() if "The index" in text], PATIENCE_S)
+        told = session.until(lambda: [text for text in session.messages() if "No space left" in text], PATIENCE_S)
         assert len(told) == 1
         ask(session, "search", query="governed")
         ballast.unlink()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from nm_lsp.base.errors import InvalidInput, NotFound, Refused
+from nm_lsp.base.uris import checked_path
 from nm_lsp.engine.exporting import export_target, write_target
 from nm_lsp.storage.synapse_reading import StoredMemory
 from nm_lsp.synapses.bundle import FORMAT, Bundle, BundleStep, Learned, from_json, to_json
@@ -86,7 +87,7 @@ def incoming(bundle: Bundle, is_known: Callable[[str], bool], now: float) -> Inc
 def read_bundle(folder: Path, source: str, *, may_leave: bool) -> Bundle:
     """The bundle in a file, relative to the folder; elsewhere only if it `may_leave` it. Raises `NotFound`, `Refused`
     and, with the field that is wrong, `InvalidInput`."""
-    path = (folder / Path(source).expanduser()).resolve() if source.strip() else folder
+    path = (folder / Path(checked_path(source, "source")).expanduser()).resolve() if source.strip() else folder
     if not may_leave and not path.is_relative_to(folder):
         raise Refused(f"{source!r} lies outside the folder.", hint="Import it with nm-lsp.")
     try:

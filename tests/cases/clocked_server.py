@@ -1,7 +1,7 @@
 """The server with its real engine on standard input and output, by a clock that the test moves.
 
-`python clocked_server.py FILE`: eight bytes of FILE hold how many seconds the clock is ahead of the real one, as a
-double. Only the associative brain learns and forgets by it; everything else runs in real time.
+`python clocked_server.py FILE`: eight bytes of FILE hold the time in Unix seconds, as a double; it stands still until
+the test moves it. Only the associative brain learns and forgets by it; everything else runs in real time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class MovedClock:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self.ahead_s = 0.0
+        self.now = time.time()
         self.advance(0.0)
 
     @property
@@ -29,10 +29,10 @@ class MovedClock:
         return [sys.executable, __file__, str(self._file)]
 
     def advance(self, seconds: float) -> None:
-        self.ahead_s += seconds
+        self.now += seconds
         # Written in place: the server has the file mapped.
         with self._file.open("r+b" if self._file.exists() else "wb") as file:
-            file.write(struct.pack("d", self.ahead_s))
+            file.write(struct.pack("d", self.now))
 
 
 def main() -> None:
@@ -40,11 +40,11 @@ def main() -> None:
     from nm_lsp.server.main import serve_stdio
 
     with Path(sys.argv[1]).open("rb") as file:
-        ahead = mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ)
+        now = mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ)
     workspace.LEARN_S = LOOK_S
 
     def clock() -> float:
-        return time.time() + float(struct.unpack("d", ahead[:8])[0])
+        return float(struct.unpack("d", now[:8])[0])
 
     serve_stdio(lambda settings, listener: workspace.Workspace(settings, listener, clock))
 

@@ -188,7 +188,8 @@ class CounterRow:
 
 @dataclass(frozen=True, slots=True)
 class InspectResult:
-    """`learning` is False with the cause in `problem`; `waiting` batches are kept until there is an index."""
+    """`learning` is False with the cause in `problem`; `waiting` batches are kept until there is an index and
+    the store can be written."""
 
     active: str
     learning: bool

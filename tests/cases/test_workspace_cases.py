@@ -11,7 +11,7 @@ import pytest
 from case_bench import Bench, changed
 from clocked_server import MovedClock
 from decision_session import GOV, Repo, Session
-from lsp_harness import REAL
+from lsp_harness import REAL, LspError
 from typist import Typist, module, until_quiet, until_ready
 from unprivileged import needs_setpriv, unprivileged
 
@@ -111,11 +111,13 @@ def test_i14_a_folder_without_end_is_read_up_to_a_limit(bench: Bench, n_files: i
 
 
 def test_i14_the_whole_disk(bench: Bench) -> None:
-    """I14: the root of the file system as the folder; a file that is opened without any folder."""
+    """I14: the root of the file system as the folder, which is no workspace and is said once; a file that is opened
+    without any folder."""
     with bench.session(Path("/"), settings={"index": {"enabled": True, "maxFiles": 50}}) as s:
-        status = until_ready(s)
-        assert status["files"] <= 50
-        assert len([text for text in s.messages() if "Not everything is indexed" in text]) == 1
+        with pytest.raises(LspError, match="/ is the whole disk"):
+            s.call("status")
+        s.until(lambda: [text for text in s.messages() if "/ is the whole disk" in text])
+        assert len(s.messages()) == 1
     client = bench.client(REAL)
     client.start(None)
     lonely = bench.folder / "lonely.py"

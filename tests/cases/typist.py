@@ -74,13 +74,13 @@ class Typist:
         for name in names:
             self.s.change(self.repo.uri(f"{name}.py"), module(name, self._version), self._version)
 
-    def close_batch(self) -> None:
-        """Let the quiet moment pass, and see the batch dealt with."""
+    def close_batch(self, *, n_waiting: int = 0) -> None:
+        """Let the quiet moment pass, and see the batch dealt with, or one of `n_waiting` where none can be written."""
         # An answer comes after everything that was sent before has been taken in.
         self.s.call("status", **self._folder)
         self._n_closed += self._n_typists
         self.clock.advance(QUIET_S)
-        self.s.until(lambda: self.dealt_with() >= self._n_closed)
+        self.s.until(lambda: self.dealt_with() >= self._n_closed or 0 < n_waiting <= self.inspect()["waiting"])
         self.clock.advance(APART_S)
 
     def batch(self, *names: str) -> None:
@@ -88,8 +88,7 @@ class Typist:
         self.close_batch()
 
     def dealt_with(self) -> int:
-        counters = self.counters()
-        return counters.get("batches", 0) + counters.get("refused", 0)
+        return self.counters().get("batches", 0)
 
     def counters(self) -> dict[str, int]:
         return {row["name"]: row["count"] for row in self.inspect()["counters"]}
@@ -98,11 +97,12 @@ class Typist:
         return dict(self.s.call("synapses.inspect", **fields, **self._folder))
 
     def pairs(self, namespace: str | None = None) -> dict[tuple[str, str], tuple[float, int]]:
-        """Pair of node ids → (weight, count), of at most 100 pairs."""
+        """Pair of symbols → (weight, count), of at most 100 pairs; files go together as their symbols do."""
         if namespace is not None and namespace not in {row["name"] for row in self.inspect()["namespaces"]}:
             return {}
         rows = self.inspect(limit=100, **({} if namespace is None else {"namespace": namespace}))["pairs"]
-        return {(row["a"], row["b"]): (row["weight"], row["count"]) for row in rows}
+        found = {(row["a"], row["b"]): (row["weight"], row["count"]) for row in rows}
+        return {pair: row for pair, row in found.items() if all("::" in node for node in pair)}
 
     def goes_with(self, symbol: str) -> dict[str, tuple[float, int]]:
         """What was learned to go with a symbol: node id → (weight, count)."""

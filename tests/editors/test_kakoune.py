@@ -88,9 +88,10 @@ def test_decisions_and_answers_are_shown(kak: Run, env: dict[str, str], repo: Re
     ]
     subprocess.run(record, cwd=repo.path, env=env, check=True, capture_output=True, timeout=60)
     out = tmp_path / "answer.md"
-    shown = kak(env, "nm-lsp-guard", f"nm-lsp-ask how is the governed 'value' doubled; write '{out}'")
+    shown = kak(env, "nm-lsp-guard")
     assert "ACTIVE" in info(shown)
     assert "Values are doubled" in info(shown)
+    kak(env, f"nm-lsp-ask how is the governed 'value' doubled; write '{out}'")
     assert "gov.py" in out.read_text(encoding="utf-8")
 
 

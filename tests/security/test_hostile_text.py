@@ -228,7 +228,7 @@ def test_the_page_of_what_was_learned_is_a_table_of_names() -> None:
     text = memory_page("personal", [LearnedPair(evil, "b.py", 0.5, lasting=False)], [LearnedStep(evil, "b.py", 3)])
     assert not CONTROL.search(text)
     assert [line for line in text.splitlines() if line.startswith("#")] == [
-        "# What goes together here", "## Strongest pairs", "## What usually follows", "## In all",
+        "# What goes together here", "## Symbols", "## What usually follows", "## In all",
     ]  # fmt: skip
     rows = [line for line in text.splitlines() if "forged" in line]
     assert len(rows) == 2

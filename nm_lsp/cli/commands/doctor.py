@@ -7,11 +7,13 @@ import typer
 from nm_lsp.cli.exits import Exit
 from nm_lsp.cli.folders import workspace_folder
 from nm_lsp.cli.interrupts import interruptible
+from nm_lsp.cli.memory_output import CALLER
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.cli.session import session
 from nm_lsp.engine.doctor import DoctorResult, examine
 from nm_lsp.engine.doctor_checks import Health
+from nm_lsp.engine.memory_requests import InspectParams
 from nm_lsp.engine.requests import Nothing, StatusResult
 from nm_lsp.wire.encode import encode
 from nm_lsp.wire.places import FolderPlaces
@@ -29,6 +31,8 @@ def doctor(folder: Folder = None, as_json: Json = False, verbose: Verbose = Fals
 
     def status() -> StatusResult:
         with session(root, output, quiet=True) as opened:
+            # Opens what was learned, so that the status tells what is wrong with it.
+            opened.host.memory.inspect(InspectParams(), opened.cancel, CALLER)
             return opened.host.status(Nothing(), opened.cancel)
 
     with interruptible() as cancel:

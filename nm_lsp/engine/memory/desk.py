@@ -342,7 +342,7 @@ class MemoryDesk:
             active=active,
             learning=problem is None,
             problem=problem,
-            waiting=self.learner.n_pending,
+            waiting=self.learner.n_pending + self.keeper.n_queued,
             bytes=store.n_bytes() if store is not None else 0,
             namespaces=inspecting.namespace_rows(memory, factors),
             pairs=inspecting.pair_rows(memory, params.namespace, params.limit, self._clock()),

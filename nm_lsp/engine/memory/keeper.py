@@ -128,8 +128,8 @@ class MemoryKeeper:
             return dict(self._counts)
 
     @property
-    def has_queued(self) -> bool:
-        return bool(self._queue)
+    def n_queued(self) -> int:
+        return len(self._queue)
 
     def flush(self) -> None:
         """Do what is queued now, on this thread. Raises `StoreProblem` where that is not possible."""

@@ -320,7 +320,7 @@ class Learner:
         recent = self._recent.get(namespace)
         if recent is not None:
             recent.rename(inside)
-        if self._where.keeper.store(create=False) is not None or self._where.keeper.has_queued:
+        if self._where.keeper.store(create=False) is not None or self._where.keeper.n_queued:
             self._where.keeper.submit(Rename(namespace, dict(renames), now))
 
     # -- now and then -----------------------------------------------------------------------------------------------

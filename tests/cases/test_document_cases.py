@@ -97,6 +97,7 @@ def test_s01_changes_of_unopened_documents(desk: Desk) -> None:
     s.close(uri)
 
 
+@pytest.mark.slow
 def test_s02_opened_and_closed_twice(desk: Desk) -> None:
     """S02: a second didOpen replaces the text, a second didClose is ignored, and marks are never doubled."""
     s, uri = desk.s, desk.repo.uri("s02.py")

@@ -336,6 +336,7 @@ def test_g13_line_ends_are_put_right(bench: Bench) -> None:
         assert len(s.messages()) == 1
 
 
+@pytest.mark.slow
 def test_g16_every_work_tree_by_its_own_head(bench: Bench, repo: Repo) -> None:
     """G16: two work trees of one repository, by one server each and then in one window: what one branch changed is
     STALE there alone, and a restore there hides nothing that happens here. The store is the repository's.
@@ -623,6 +624,7 @@ def test_g29_a_file_outside_the_cone_is_not_gone(bench: Bench, repo: Repo) -> No
 
 
 @pytest.mark.parametrize(("flood_s", "share"), [(1.0, 0.3), also(30.0, 0.05)], ids=["short", "whole"])
+@pytest.mark.slow
 def test_g30_packed_refs_and_a_busy_git_folder(bench: Bench, repo: Repo, flood_s: float, share: float) -> None:
     """G30: with all refs packed a commit is noticed by itself; files of `.git` that change sixty times a second cost
     next to nothing and slow no hover.
@@ -676,6 +678,7 @@ def test_g30_reftable(bench: Bench, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("idle_s", [2.0, also(60.0)])
+@pytest.mark.slow
 def test_g31_our_git_wakes_nobody(bench: Bench, repo: Repo, idle_s: float) -> None:
     """G31: with a file system monitor that writes into `.git` whenever git asks it, an idle server starts git a few
     times at most, and never the monitor.

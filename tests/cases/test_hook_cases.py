@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="hooks are shell
 
 
 @pytest.mark.parametrize(("n_decisions", "n_commits"), [(50, 12), also(2_000, 100)], ids=["short", "whole"])
+@pytest.mark.slow
 def test_g04_a_rebase_is_not_slowed(bench: Bench, n_decisions: int, n_commits: int) -> None:
     """G04: hooks cost a rebase under 50 ms a commit (of processor time, so that a busy machine decides nothing), a
     caller that waits for the hook waits for nothing, and the verdicts are those of a fresh look.
@@ -159,6 +160,7 @@ def _ground(bench: Bench, repo: Repo, where: str) -> tuple[Repo, Path]:
             return repo, repo.path / ".husky"
 
 
+@pytest.mark.slow
 def test_g24_a_window_that_commits(bench: Bench, repo: Repo) -> None:
     """G24: a commit by a program with the plainest PATH, no HOME and no tolerance for a word of a hook: it succeeds in
     silence; where the hook could note nothing, the server finds the commit by itself.

@@ -290,6 +290,7 @@ def test_l05_thirty_ends_amid_work(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("n_looks", [60, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_l07_helpers_do_not_pile_up(repo: Repo, start: Any, n_looks: int) -> None:
     """L07: over many looks that run git there are never more than a few children, and none is left defunct."""
     with start(repo.path, settings=INDEX) as s:

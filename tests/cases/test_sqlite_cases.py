@@ -323,6 +323,7 @@ def test_q05_where_nothing_can_be_locked(repo: Repo, bench: Bench) -> None:
     assert not memory_db(repo).exists()
 
 
+@pytest.mark.slow
 def test_q07_an_older_file_is_migrated_with_a_backup(repo: Repo, bench: Bench) -> None:
     """Q07: two servers of a later release start at once on the file of this one: it is migrated once, after a backup,
     with every row; a server of this release then refuses the newer file and leaves it as it is.
@@ -355,6 +356,7 @@ def test_q07_an_older_file_is_migrated_with_a_backup(repo: Repo, bench: Bench) -
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_q07_the_content_decides_not_the_marker(repo: Repo, bench: Bench) -> None:
     """Q07: a file whose marker is up to date although a column is missing is refused with the name of the column, and
     is left as it is; a file whose marker is behind its content is used.
@@ -388,6 +390,7 @@ def found(s: Session, query: str) -> list[str]:
 
 
 @pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.slow
 def test_q09_without_fts5_words_are_still_found(repo: Repo, bench: Bench, fresh: bool) -> None:
     """Q09: a Python without FTS5 starts, searches plainly and says so with the answer; what is written meanwhile is
     found once FTS5 is back.

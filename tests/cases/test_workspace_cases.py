@@ -153,6 +153,7 @@ def test_i15_a_folder_that_cannot_be_written(repo: Repo, bench: Bench) -> None:
     assert not (repo.path / ".neuralmind").exists()
 
 
+@pytest.mark.slow
 def test_i16_the_own_folder_is_seen_by_nobody(bench: Bench) -> None:
     """I16: after twenty batches and a decision git reports nothing, the user's ignore file is as it was, and neither
     idling nor events of our own files index anything anew."""
@@ -181,6 +182,7 @@ def test_i16_the_own_folder_is_seen_by_nobody(bench: Bench) -> None:
         assert after.user + after.system - before.user - before.system < 0.5
 
 
+@pytest.mark.slow
 def test_i18_a_folder_that_becomes_a_repository(bench: Bench) -> None:
     """I18: without git a session works, decisions included (DESIGN, section 8, rule 9: a save plays the part of a
     commit); after `git init` and the first commit decisions follow the commits, without a restart."""

@@ -50,6 +50,13 @@ NODES = [
 ]
 
 
+class FakeMemory:
+    """Nothing was learned."""
+
+    def inspect(self, params: object, cancel: Cancellation, caller: object) -> None:
+        cancel.check()
+
+
 @dataclass
 class FakeHost:
     """Answers with `answers[method]`, raising it if it is an error; remembers what it was asked."""
@@ -57,6 +64,10 @@ class FakeHost:
     listener: Callable[[r.HostEvent], None]
     answers: dict[str, object]
     asked: list[tuple[str, object]] = field(default_factory=list)
+
+    @property
+    def memory(self) -> FakeMemory:
+        return FakeMemory()
 
     def prewarm(self, question: str) -> None:
         """The model of a fake is always warm; only the wait is of interest."""

@@ -72,6 +72,17 @@ async function start(query) {
   await page.goto(`${url}/?${query}`);
   await page.waitForSelector(".monaco-workbench", { timeout: 90_000 });
 }
+/** code-server sometimes opens a workspace file without its folders; that is not what is looked at here. */
+async function startWorkspace(file) {
+  for (let turn = 1; turn <= 5; turn += 1) {
+    await page.close();
+    await start(`workspace=${encodeURIComponent(file)}`);
+    const empty = page.locator(".pane-header", { hasText: "No Folder Opened" });
+    if (!(await empty.waitFor({ timeout: 5_000 }).then(() => true, () => false))) return;
+    say("the editor opened no folder; once more");
+  }
+  throw new Error(`${file} was opened without its folders five times`);
+}
 // The server's own messages would cover what is looked at; each is read when it comes.
 const toasts = async () => (await page.locator(".notification-toast").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim());
 const dismiss = async () => {
@@ -390,16 +401,7 @@ try {
   await command("View: Revert and Close Editor");
 
   // Two folders in one window, one of them without git.
-  const notes = () => page.locator(".explorer-folders-view .monaco-list-row", { hasText: "notes" }).first().waitFor({ timeout: 10_000 });
-  for (let turn = 1; ; turn += 1) {
-    await page.close();
-    await start(`workspace=${encodeURIComponent(process.env.TWO_FOLDERS)}`);
-    // code-server sometimes opens a workspace file without its folders; that is not what is looked at here.
-    const error = await notes().then(() => undefined, (reason) => reason);
-    if (!error) break;
-    if (turn === 5) throw error;
-    say("the editor opened no folder; once more");
-  }
+  await startWorkspace(process.env.TWO_FOLDERS);
   await bar("nm-lsp ready").waitFor({ timeout: 60_000 });
   await page.locator('.activitybar .action-label[aria-label^="Memory"]').first().click({ force: true });
   view = page.locator(".sidebar");
@@ -413,10 +415,9 @@ try {
   await command("nm-lsp: Record a Decision");
   await page.locator(".notification-toast", { hasText: "Open a saved file" }).waitFor();
   check(true, "a page of an answer is no place for a decision, and a message says so");
-  await page.close();
 
   // Files on no disk, and a home folder.
-  await start(`workspace=${encodeURIComponent(process.env.NO_DISK)}`);
+  await startWorkspace(process.env.NO_DISK);
   await bar("nm-lsp").waitFor();
   await command("nm-lsp: Ask the Memory");
   await page.locator(".notification-toast", { hasText: "reads files on a disk" }).waitFor();

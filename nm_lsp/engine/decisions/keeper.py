@@ -27,6 +27,7 @@ from nm_lsp.storage.recovery import Recovery, StoreLost
 from nm_lsp.storage.times import utc_text
 
 _CHECKS = 3
+_ANSWER_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Keeper:
         self.altered: StoreProblem | None = None
         """What `check` found."""
         self._backing_up: threading.Thread | None = None
+        self._closing = threading.Event()
         self._demanding: set[object] = set()
         self._protected: Path | None = None
         self._unfit: StoreProblem | None = None
@@ -197,6 +199,8 @@ class Keeper:
             return
 
         def back_up() -> None:
+            # The answer goes out first; a process that ends does not wait.
+            self._closing.wait(_ANSWER_S)
             try:
                 store.back_up_if_due(now)
             except StoreProblem as problem:
@@ -273,7 +277,9 @@ class Keeper:
 
     def _close_store(self) -> None:
         if self._backing_up is not None:
+            self._closing.set()
             self._backing_up.join()
+            self._closing.clear()
         if self._store is not None:
             self._store.close()
             self._store = None

@@ -70,7 +70,8 @@ class Neovim:
         servers = psutil.Process(self._process.pid).children(recursive=True)
         messages = str(self.lua("vim.fn.execute('messages')"))
         leave = [self._program, "--server", str(self._socket), "--remote-send", "<C-\\><C-N>:qa!<CR>"]
-        subprocess.run(leave, check=True, timeout=30)
+        # Neovim may be gone before it has answered; that it ends is what counts.
+        subprocess.run(leave, check=False, capture_output=True, timeout=30)
         self._process.wait(20)
         _, left = psutil.wait_procs(servers, 20)
         assert left == []

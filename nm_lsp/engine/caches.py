@@ -38,6 +38,11 @@ class WorkspaceCache:
     last_used: str
     in_use: bool
 
+    @property
+    def n_bytes(self) -> int:
+        """Of all its caches."""
+        return self.index_bytes + self.vector_bytes + self.page_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class SharedVectors:
@@ -77,7 +82,7 @@ def cache_list(unused_for_s: float | None = None, clock: Callable[[], float] = t
     stores = [IndexStore(path) for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
     rows = sorted((_workspace(store) for store in stores), key=lambda row: (row.last_used, row.index))
     shared = _shared(unused_for_s, clock)
-    total = shared.bytes + sum(row.index_bytes + row.vector_bytes + row.page_bytes for row in rows)
+    total = shared.bytes + sum(row.n_bytes for row in rows)
     return CacheList(tuple(rows), shared, total)
 
 
@@ -95,7 +100,7 @@ def prune(unused_days: int, *, dry_run: bool, clock: Callable[[], float] = time.
     for row in wanted:
         if not row.in_use and (dry_run or _remove(row)):
             removed.append(row)
-            n_bytes += row.index_bytes + row.vector_bytes + row.page_bytes
+            n_bytes += row.n_bytes
     n_left = _remove_leftovers(dry_run=dry_run)
     n_vectors = before.shared.unused
     if n_vectors and not dry_run:

@@ -28,6 +28,7 @@ from nm_lsp.storage.times import utc_text
 
 _CHECKS = 3
 _ANSWER_S = 0.2
+"""So long the backup of the day leaves the processor to the answer after which it is made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,16 @@ def _listens(path: Path) -> bool:
 
 
 def dead_pages() -> list[Path]:
-    """Folders of pages whose process is no more."""
+    """Folders of pages whose process is no more, of all workspaces."""
     pages = cache_root() / "pages"
-    left = [path for path in pages.glob("*/*-*") if path.is_dir()] if pages.is_dir() else []
-    return [path for path in left if not psutil.pid_exists(int(path.name.partition("-")[0] or 0))]
+    groups = [path for path in pages.iterdir() if path.is_dir()] if pages.is_dir() else []
+    return [path for group in groups for path in dead_pages_of(group)]
+
+
+def dead_pages_of(group: Path) -> list[Path]:
+    """Folders of pages of one workspace whose process is no more; their names begin with its id."""
+    return [path for path in group.iterdir() if not _runs(path.name.partition("-")[0])] if group.is_dir() else []
+
+
+def _runs(pid: str) -> bool:
+    return pid.isdecimal() and psutil.pid_exists(int(pid))

@@ -15,11 +15,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
 from nm_lsp.base.errors import EnvironmentProblem
 from nm_lsp.decisions.validation import escaped
 from nm_lsp.engine.decision_requests import DecisionDetail, DecisionRow, HistoryResult
+from nm_lsp.engine.leftovers import dead_pages_of
 from nm_lsp.storage.locations import page_folder
 
 MAX_TEXT = 1_000_000
@@ -85,10 +84,8 @@ class Pages:
 
 def remove_left_behind(group: Path) -> None:
     """Remove the pages of processes that are no more."""
-    for other in group.iterdir() if group.is_dir() else ():
-        pid = other.name.partition("-")[0]
-        if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
-            shutil.rmtree(other, ignore_errors=True)
+    for path in dead_pages_of(group):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _write(path: Path, text: str) -> None:

@@ -7,6 +7,8 @@ targets when somebody asks. It is a heuristic without type inference, and says h
 from __future__ import annotations
 
 import posixpath
+import sys
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -55,30 +57,26 @@ class ModuleIndex:
     """
 
     def __init__(self, paths: Iterable[tuple[int, str]]) -> None:
-        self._by_tail: dict[str, list[tuple[str, int]]] = {}
-        self._by_folder: dict[str, list[tuple[str, int]]] = {}
+        self._modules, self._folders = _PathEnds(), _PathEnds()
         for file, path in paths:
             folder, name = posixpath.split(path)
             stem = name.partition(".")[0]
             module = folder if stem in {"__init__", "index", "mod"} and folder else posixpath.join(folder, stem)
-            self._by_tail.setdefault(posixpath.basename(module).lower(), []).append((module, file))
-            self._by_tail.setdefault(name.lower(), []).append((path, file))
-            self._by_folder.setdefault(posixpath.basename(folder).lower(), []).append((folder, file))
+            self._modules.add(module, file)
+            self._modules.add(path, file)
+            self._folders.add(folder, file)
 
     def files(self, origin: str, module: str, language: str) -> list[int]:
         """Files that `module`, written in the file `origin`, may mean; [] for what lies outside the workspace."""
         wanted, anchored = _as_path(origin, module, language)
         if not wanted:
             return []
-        found = self._ending(self._by_tail, wanted, anchored)
         if language == "go":
             return self._go_package(wanted)
+        found = self._modules.exactly(wanted) if anchored else self._modules.nearest(wanted, origin)
         if not found and language in {"java", "csharp", "php", "cpp", "c"}:
-            return [file for _, file in self._ending(self._by_folder, wanted, anchored)]
-        if len(found) > 1 and not anchored:
-            best = max(_shared_prefix(path, origin) for path, _ in found)
-            found = [item for item in found if _shared_prefix(item[0], origin) == best]
-        return [file for _, file in found]
+            found = self._folders.exactly(wanted) if anchored else self._folders.ending_in(wanted)
+        return list(found)
 
     def _go_package(self, wanted: str) -> list[int]:
         """The files of the folder that an import path ends in. A path without a host is of the standard library."""
@@ -86,16 +84,55 @@ class ModuleIndex:
         if "." not in parts[0]:
             return []
         for start in range(1, len(parts)):
-            if found := self._ending(self._by_folder, "/".join(parts[start:]), anchored=False):
-                return [file for _, file in found]
+            if found := self._folders.ending_in("/".join(parts[start:])):
+                return found
         return []
 
-    @staticmethod
-    def _ending(table: dict[str, list[tuple[str, int]]], wanted: str, anchored: bool) -> list[tuple[str, int]]:
-        candidates = table.get(posixpath.basename(wanted).lower(), ())
-        if anchored:
-            return [item for item in candidates if item[0] == wanted]
-        return [item for item in candidates if item[0] == wanted or item[0].endswith("/" + wanted)]
+
+class _PathEnds:
+    """Files by what their paths end in. A large workspace asks for the same few names from thousands of files, and may
+    hold thousands of files of that name, so what ends in a name is kept, sorted by folder."""
+
+    def __init__(self) -> None:
+        self._exact: dict[str, list[int]] = {}
+        self._by_name: dict[str, list[tuple[str, int]]] = {}
+        self._sorted: dict[str, tuple[list[tuple[str, ...]], list[int]]] = {}
+
+    def add(self, path: str, file: int) -> None:
+        self._exact.setdefault(path, []).append(file)
+        self._by_name.setdefault(posixpath.basename(path), []).append((path, file))
+
+    def exactly(self, path: str) -> Sequence[int]:
+        return self._exact.get(path, ())
+
+    def ending_in(self, wanted: str) -> list[int]:
+        """All files whose path is `wanted` or ends in "/" and `wanted`, in order of their numbers."""
+        return sorted(self._ending_in(wanted)[1])
+
+    def nearest(self, wanted: str, origin: str) -> Sequence[int]:
+        """Those of `ending_in` that share most leading folders with the path `origin`."""
+        paths, files = self._ending_in(wanted)
+        if len(files) < 2:
+            return files
+        parts = tuple(origin.split("/"))
+        at = bisect_left(paths, parts)
+        # Among sorted paths, one that shares most is next to where `origin` itself would stand.
+        n_shared = max(_shared_prefix(path, parts) for path in paths[max(at - 1, 0) : at + 1])
+        prefix = parts[:n_shared]
+        return sorted(files[bisect_left(paths, prefix) : bisect_left(paths, (*prefix, _LAST))])
+
+    def _ending_in(self, wanted: str) -> tuple[list[tuple[str, ...]], list[int]]:
+        found = self._sorted.get(wanted)
+        if found is None:
+            named = self._by_name.get(posixpath.basename(wanted), ())
+            rows = [(path, file) for path, file in named if path == wanted or path.endswith("/" + wanted)]
+            ordered = sorted((tuple(path.split("/")), file) for path, file in rows)
+            found = self._sorted[wanted] = [path for path, _ in ordered], [file for _, file in ordered]
+        return found
+
+
+_LAST = chr(sys.maxunicode)
+"""Not before any name of a file or folder."""
 
 
 def _as_path(origin: str, module: str, language: str) -> tuple[str, bool]:
@@ -125,9 +162,9 @@ def _as_path(origin: str, module: str, language: str) -> tuple[str, bool]:
 _SCRIPT_SUFFIXES = frozenset({".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts"})
 
 
-def _shared_prefix(path: str, origin: str) -> int:
+def _shared_prefix(path: Sequence[str], origin: Sequence[str]) -> int:
     n = 0
-    for a, b in zip(path.split("/"), origin.split("/"), strict=False):
+    for a, b in zip(path, origin, strict=False):
         if a != b:
             break
         n += 1

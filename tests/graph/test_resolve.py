@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from os.path import commonprefix
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nm_lsp.graph.extract import parse_file
 from nm_lsp.graph.model import Confidence, EdgeKind
+from nm_lsp.graph.resolve import ModuleIndex
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.search.segment import NO_KEY, FileStamp, IndexedFile, SegmentBuilder
 
@@ -226,3 +231,22 @@ class C(self.C):
 """
     )
     assert [edge for edge in edges(corpus) if edge[1] == "inherits"]
+
+
+_FOLDERS = st.lists(st.sampled_from(["a", "b", "a-b", "a.b", "z"]), max_size=4)
+_PYTHON = st.builds(
+    lambda folders, name: "/".join([*folders, f"{name}.py"]), _FOLDERS, st.sampled_from(["a", "b", "m"])
+)
+
+
+@given(st.lists(_PYTHON, unique=True, max_size=12), _PYTHON, st.lists(st.sampled_from("abm"), min_size=1, max_size=3))
+def test_of_modules_that_end_alike_the_nearest_are_meant(paths: list[str], origin: str, module: list[str]) -> None:
+    def shared(path: str) -> int:
+        return len(commonprefix([path.split("/"), origin.split("/")]))
+
+    index = ModuleIndex(enumerate(paths))
+    wanted = "/".join(module)
+    meant = {n: path[:-3] for n, path in enumerate(paths) if f"/{path[:-3]}".endswith(f"/{wanted}")}
+    most = max(map(shared, meant.values()), default=0)
+    expected = [n for n, path in meant.items() if shared(path) == most]
+    assert index.files(origin, ".".join(module), "python") == expected

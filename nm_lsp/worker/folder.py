@@ -6,6 +6,7 @@ published is consistent: a reader never sees half a file.
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,8 @@ from nm_lsp.worker.sources import Candidate, Refusal, Unreadable, candidates, re
 RACY_NS = 2_000_000_000
 """A file touched this shortly before it was read may have changed since without a new time stamp."""
 MAX_SMALL_SEGMENTS = 8
+MAX_MERGED_DOCS = 100_000
+"""Symbols that one merge takes at most: it holds all their rows in memory, several times."""
 MAX_ENTRIES = 300_000
 """Entries of a folder without git that a walk looks at before it gives up."""
 FATAL = "parsing it ended the indexing process"
@@ -297,9 +300,10 @@ class FolderIndex:
 
     def merge(self) -> Iterator[None]:
         """Join small segments, so that a search opens few; a large one only when half of it is dead."""
-        group = self._to_merge()
-        if not group:
-            return
+        while group := self._to_merge():
+            yield from self._join(group)
+
+    def _join(self, group: Sequence[SegmentEntry]) -> Iterator[None]:
         parts = []
         for entry in group:
             segment = self.store.segment(entry.name)
@@ -321,13 +325,17 @@ class FolderIndex:
     def _to_merge(self) -> list[SegmentEntry]:
         entries = self.manifest.segments
         sizes = {entry.name: self._live_docs(self.store.segment(entry.name), entry) for entry in entries}
-        largest = max(sizes.values(), default=0)
-        small = [entry for entry in entries if sizes[entry.name] * 4 < largest]
-        if len(small) > MAX_SMALL_SEGMENTS:
-            return small
-        if len(entries) > MAX_SMALL_SEGMENTS:
-            return list(entries)
-        return [entry for entry in entries if sizes[entry.name] * 2 < self.store.segment(entry.name).n_docs]
+        # Two of these are never too many for one merge.
+        growing = [entry for entry in entries if sizes[entry.name] * 2 < MAX_MERGED_DOCS]
+        largest = max((sizes[entry.name] for entry in growing), default=0)
+        small = [entry for entry in growing if sizes[entry.name] * 4 < largest]
+        group = next((group for group in (small, growing) if len(group) > MAX_SMALL_SEGMENTS), None)
+        if group is None:
+            group = [entry for entry in entries if sizes[entry.name] * 2 < self.store.segment(entry.name).n_docs]
+        group = sorted(group, key=lambda entry: sizes[entry.name])
+        totals = itertools.accumulate(sizes[entry.name] for entry in group)
+        n_taken = sum(1 for total in totals if total <= MAX_MERGED_DOCS)
+        return group[: max(n_taken, 1)]
 
     @staticmethod
     def _live_docs(segment: Segment, entry: SegmentEntry) -> int:

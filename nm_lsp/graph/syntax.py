@@ -6,6 +6,7 @@ the bytes it reads, which makes the outcome the same on every machine.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from tree_sitter import Language, Parser, Query, QueryCursor, Tree
@@ -58,11 +59,16 @@ class Limit:
 
 def parse_bytes(data: bytes, language: Language, limit: Limit) -> Tree:
     """The syntax tree of `data`. Raises `Unparsable` when the limit is reached first."""
+    window = _windows.pop() if _windows else _Window()
+    is_parsed = False
 
-    def read(offset: int, _point: object) -> bytes:
-        chunk = data[offset : offset + CHUNK]
+    def read(offset: int, _point: object) -> memoryview | bytes:
+        if is_parsed:
+            # The text of a node, which is asked for here too and crashes the interpreter where it is not bytes.
+            return data[offset : offset + CHUNK]
         # What looks ahead can only be stopped by the end of the file.
-        return b"" if limit.read(len(chunk)) else chunk
+        end = offset if limit.read(min(CHUNK, len(data) - offset)) else offset + CHUNK
+        return window.show(data[offset:end])
 
     try:
         tree = Parser(language).parse(read, encoding="utf8", progress_callback=lambda _offset, _has_error: limit.step())
@@ -70,9 +76,39 @@ def parse_bytes(data: bytes, language: Language, limit: Limit) -> Tree:
         if limit.exceeded:
             raise Unparsable(_TOO_LONG) from problem
         raise
+    finally:
+        is_parsed = True
+        _windows.append(window)
     if limit.exceeded:
         raise Unparsable(_TOO_LONG)
     return tree
+
+
+class _Window:
+    """Memory through which a parser is shown its source, a chunk at a time.
+
+    py-tree-sitter (0.25 and 0.26) never gives up what a read callback returned. Handed the source itself, every parse
+    would leave a copy of it behind; this way the same few views are left behind again and again.
+    """
+
+    __slots__ = ("_memory", "_views")
+
+    def __init__(self) -> None:
+        self._memory = bytearray(CHUNK)
+        self._views: dict[int, memoryview] = {}
+
+    def show(self, chunk: bytes) -> memoryview:
+        """The bytes of `chunk`, until the next call."""
+        size = len(chunk)
+        self._memory[:size] = chunk
+        view = self._views.get(size)
+        if view is None:
+            view = self._views[size] = memoryview(self._memory)[:size]
+        return view
+
+
+_windows: deque[_Window] = deque()
+"""Those that no parse uses now: there are never more than parses at one time."""
 
 
 def captures_of(root: SyntaxNode, query: Query) -> dict[str, list[SyntaxNode]]:

@@ -25,6 +25,8 @@ def references_of(source: Source, entries: list[Entry]) -> tuple[Reference, ...]
     taken_ends: set[int] = set()
     for capture, kind in _REFERENCE_KINDS.items():
         uses = source.spans(capture)
+        if capture == "base" and "mixin" in source.captures:
+            uses = sorted({*uses, *_mixed_in(source)})
         covered = 0
         if capture == "call" and "invocation" in source.captures:
             uses = sorted([*uses, *_invocations(source)])
@@ -67,6 +69,12 @@ def _invocations(source: Source) -> Iterator[tuple[int, int]]:
         callee = node.child_by_field_name(field)
         if callee is not None:
             yield node.start_byte, callee.end_byte
+
+
+def _mixed_in(source: Source) -> Iterator[tuple[int, int]]:
+    for node in source.captures["mixin"]:
+        for name in source.language.bases(node, source.data):
+            yield name.start_byte, name.end_byte
 
 
 def _dotted(source: Source, written: str) -> str:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,23 @@ def test_scenario(scenario: Path) -> None:
         # Where a name is written, it is what the name span covers.
         assert not name or node.name.rpartition(".")[2].strip("~") in name or node.kind.value == "section"
     assert len({node.id for node in parsed.nodes}) == len(parsed.nodes)
+
+
+@pytest.mark.parametrize("scenario", sorted(_FIXTURES.glob("*.txt")), ids=lambda path: path.stem)
+def test_parsing_a_file_again_and_again_takes_no_more_memory(scenario: Path) -> None:
+    _, path, source, _ = _read(scenario)
+    for _ in range(3):
+        parse_file(path, source)
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for _ in range(100):
+        parse_file(path, source)
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A copy of the source a parse would be twice this.
+    assert after - before < 100 * len(source) / 2
 
 
 def test_every_language_has_a_scenario() -> None:

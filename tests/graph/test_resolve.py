@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os.path import commonprefix
+from itertools import takewhile
 
 import pytest
 from hypothesis import given
@@ -242,7 +242,8 @@ _PYTHON = st.builds(
 @given(st.lists(_PYTHON, unique=True, max_size=12), _PYTHON, st.lists(st.sampled_from("abm"), min_size=1, max_size=3))
 def test_of_modules_that_end_alike_the_nearest_are_meant(paths: list[str], origin: str, module: list[str]) -> None:
     def shared(path: str) -> int:
-        return len(commonprefix([path.split("/"), origin.split("/")]))
+        pairs = zip(path.split("/"), origin.split("/"), strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     index = ModuleIndex(enumerate(paths))
     wanted = "/".join(module)

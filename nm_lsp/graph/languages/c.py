@@ -38,7 +38,7 @@ _BUILTINS = frozenset(
 )
 
 
-def declared_name(node: Node) -> tuple[Node | None, bool]:
+def declared_name(node: Node, data: bytes) -> tuple[Node | None, bool]:
     """The node of the name that a declaration declares, and whether it declares a function."""
     is_function = False
     at = node.child_by_field_name("declarator")
@@ -47,7 +47,9 @@ def declared_name(node: Node) -> tuple[Node | None, bool]:
             # `int (*handler)(int)` is a variable: parentheses and a star stand between the name and the parameters.
             inner = at.child_by_field_name("declarator")
             is_function = (
-                inner is None or inner.type != "parenthesized_declarator" or b"(*" not in (inner.text or b"")[:8]
+                inner is None
+                or inner.type != "parenthesized_declarator"
+                or b"(*" not in data[inner.start_byte : inner.end_byte][:8]
             )
         following = at.child_by_field_name("declarator")
         if following is None:
@@ -60,7 +62,7 @@ def declared_name(node: Node) -> tuple[Node | None, bool]:
 def describe(capture: str, node: Node, data: bytes) -> Definition | None:
     match node.type:
         case "function_definition" | "declaration" | "field_declaration" | "type_definition":
-            name, is_function = declared_name(node)
+            name, is_function = declared_name(node, data)
             # A prototype is not the function; what it promises is defined elsewhere.
             if name is None or (node.type == "declaration" and is_function and capture == "constant"):
                 return None

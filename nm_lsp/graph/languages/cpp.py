@@ -44,7 +44,7 @@ def _describe(capture: str, node: Node, data: bytes) -> Definition | None:
         text = text_of(name, data).replace("::", ".").replace("inline ", "")
         return Definition("".join(text.split()), name.start_byte, name.end_byte, name.end_byte)
     if node.type in ("field_declaration", "declaration") and capture != "function":
-        name, is_function = c.declared_name(node)
+        name, is_function = c.declared_name(node, data)
         if name is None or is_function != (capture == "method"):
             return None
         # Constants of a class are worth a name of their own; plain fields belong to their class.

@@ -18,8 +18,7 @@ _QUERY = """
 (program (assignment left: (constant)) @constant)
 (body_statement (assignment left: (constant)) @constant)
 (superclass [(constant) (scope_resolution)] @base)
-((call method: (identifier) @_mixin arguments: (argument_list [(constant) (scope_resolution)] @base))
- (#any-of? @_mixin "include" "extend" "prepend"))
+(call method: (identifier) arguments: (argument_list [(constant) (scope_resolution)])) @mixin
 (call) @invocation
 (call !receiver method: (identifier) arguments: (argument_list . (string) .)) @import
 (rescue (exceptions [(constant) (scope_resolution)] @ref))
@@ -63,11 +62,17 @@ def _imports(node: Node, data: bytes, line: int) -> Iterator[Import]:
     yield Import("*", f"./{module}" if word == "require_relative" and not module.startswith(".") else module, "*", line)
 
 
+def _mixed_in(node: Node, data: bytes) -> Iterator[Node]:
+    method, arguments = node.child_by_field_name("method"), node.child_by_field_name("arguments")
+    if method is not None and arguments is not None and text_of(method, data) in ("include", "extend", "prepend"):
+        yield from (child for child in arguments.named_children if child.type in ("constant", "scope_resolution"))
+
+
 def _language() -> CodeLanguage:
     grammar = Language(tree_sitter_ruby.language())
     return CodeLanguage(
         "ruby", grammar, Query(grammar, _QUERY), _describe, _imports, separators=("::", "&."), builtins=_BUILTINS,
-        callee_field="method", constructor=".new",
+        callee_field="method", constructor=".new", bases=_mixed_in,
     )  # fmt: skip
 
 

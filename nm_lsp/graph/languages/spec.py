@@ -9,8 +9,12 @@ The captures of a query mean:
     @lead                                stands above a definition and belongs to it (attributes)
     @comment @doc                        comments; string literals that are documentation
     @call @base @ref                     names used: calls and construction, inheritance, other references
+    @mixin                               handed to `bases`, which finds the names inherited from
     @invocation                          a call whose callee is not one node: see `callee_field`
     @import                              handed to `imports`
+
+Patterns have no predicates (`#eq?`), and no node is asked for its `text`: py-tree-sitter (0.25, 0.26) never gives up
+what it reads for them.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ class Definition:
 
 
 type_of_describe = Callable[[str, Node, bytes], Definition | None]
+type_of_bases = Callable[[Node, bytes], Iterable[Node]]
 type_of_imports = Callable[[Node, bytes, int], Iterable[Import]]
 
 
@@ -56,6 +61,10 @@ def text_of(node: Node, data: bytes) -> str:
     return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
+def no_bases(_node: Node, _data: bytes) -> Iterable[Node]:
+    return ()
+
+
 def no_imports(_node: Node, _data: bytes, _line: int) -> Iterable[Import]:
     return ()
 
@@ -69,6 +78,7 @@ class CodeLanguage:
     query: Query
     describe: type_of_describe = describe_by_fields
     imports: type_of_imports = no_imports
+    bases: type_of_bases = no_bases
     separators: tuple[str, ...] = ()
     builtins: frozenset[str] = frozenset()
     callee_field: str = ""  # of an `@invocation`: what is called runs from its start to this field's end

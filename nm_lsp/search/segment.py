@@ -4,8 +4,7 @@ A row of `doc.*` is a node of the code graph, rows of one file are contiguous an
 local to the segment. A segment is built once, may be memory-mapped, and is never changed: a file that changes is
 written into a new segment and its old rows are declared dead by the manifest. It keeps no source text.
 
-    file.*   one row a file      path, hash (16 bytes), size, mtime (ns), language, flags, problem, first_doc,
-                                 first_import
+    file.*   one row a file      path, hash (16 bytes), size, mtime (ns), language, flags, first_doc, first_import
     doc.*    one row a node      kind, parent, span, name_span (byte, byte, line, col, line, col), name, qualified,
                                  ordinal, signature, text, rationale, content (16 bytes), key (32 bytes), length
     term.*   sorted terms        text, first (into posting.*)

@@ -5,13 +5,15 @@ number of others, which take the newest manifest. No file is changed after it ha
 manifest no longer names is deleted, though never younger than `KEEP_S`; a reader that finds a named file gone reads the
 manifest again.
 
-    manifest.json                  Manifest
-    segment-<random>.safetensors   columns of `search.segment`
-    vectors-<random>.safetensors   keys (n, uint64, ascending; first 8 bytes of the 32), matrix (n, 384, float32)
-    topics-<random>.json           communities
-    annoy-<random>.ann             nearest neighbours of the vectors file with the same number
-    writer.lock                    an OS lock; its content means nothing
-    workspace                      the path of the folder that is indexed; its time is when it was last opened
+    manifest.json               Manifest
+    segment-<id>.safetensors    columns of `search.segment`
+    vectors-<id>.safetensors    keys (n, uint64, ascending; first 8 bytes of the 32), matrix (n, 384, float32)
+    topics-<id>.json            communities
+    annoy-<id>.ann              nearest neighbours of the first vectors file
+    writer.lock                 an OS lock; its content means nothing
+    workspace                   the path of the folder that is indexed; its time is when it was last opened
+
+The last eight digits of an id are the CRC-32 of the file, so that `is_intact` tells what a disk has changed since.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import mmap
 import os
 import secrets
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -36,10 +39,12 @@ from nm_lsp.base.errors import StoreProblem
 from nm_lsp.search.segment import Columns, Segment
 from nm_lsp.search.topics import Topic
 
-SCHEMA = 2
+SCHEMA = 3
 _KEPT = frozenset({"manifest.json", "writer.lock", "workspace", "suspects.json"})
 KEEP_S = 60.0
 """No file is deleted before this age: its writer may not have named it yet."""
+
+_BLOCK = 1 << 20
 
 _DTYPES: Mapping[str, type[np.generic]] = {
     "U8": np.uint8,
@@ -163,6 +168,13 @@ class IndexStore:
         except (OSError, ValueError, KeyError, TypeError):
             return ()
 
+    def is_intact(self, name: str) -> bool:
+        """Whether a file is there and holds what was written; reads all of it, some 5 ms for 10 MB."""
+        try:
+            return name.partition(".")[0].endswith(f"{_checksum(self.folder / name):08x}")
+        except OSError:
+            return False
+
     def forget_except(self, manifest: Manifest) -> None:
         """Drop what is open and no longer named; mapped memory goes when its last reader does."""
         named = {entry.name for entry in manifest.segments}
@@ -233,12 +245,13 @@ class IndexStore:
         return self._write("vectors", {"keys": keys[order], "matrix": matrix[order]})
 
     def write_topics(self, topics: Iterable[Topic]) -> str:
-        name = f"topics-{secrets.token_hex(6)}.json"
-        self._replace(name, json.dumps([asdict(topic) for topic in topics]).encode())
-        return name
+        return self._put("topics", ".json", json.dumps([asdict(topic) for topic in topics]).encode())
 
-    def new_name(self, kind: str, suffix: str) -> str:
-        return f"{kind}-{secrets.token_hex(6)}{suffix}"
+    def take_annoy(self, draft: Path) -> str:
+        """Make a file that was built elsewhere on the same disk one of the index's."""
+        name = _name("annoy", ".ann", _checksum(draft))
+        draft.replace(self.folder / name)
+        return name
 
     def publish(self, manifest: Manifest) -> Manifest:
         """Make `manifest` the newest, one generation on; returns it as written."""
@@ -266,11 +279,15 @@ class IndexStore:
             return []
 
     def _write(self, kind: str, columns: Columns) -> str:
-        name = self.new_name(kind, ".safetensors")
         try:
-            self._replace(name, save({key: np.ascontiguousarray(values) for key, values in columns.items()}))
+            data = save({key: np.ascontiguousarray(values) for key, values in columns.items()})
         except SafetensorError as error:
-            raise StoreProblem(f"{name} cannot be written: {error}", reason="failed") from error
+            raise StoreProblem(f"a {kind} file cannot be written: {error}", reason="failed") from error
+        return self._put(kind, ".safetensors", data)
+
+    def _put(self, kind: str, suffix: str, data: bytes) -> str:
+        name = _name(kind, suffix, zlib.crc32(data))
+        self._replace(name, data)
         return name
 
     def _replace(self, name: str, data: bytes) -> None:
@@ -282,3 +299,15 @@ class IndexStore:
         except OSError as error:
             temporary.unlink(missing_ok=True)
             raise StoreProblem(f"{target} cannot be written: {error.strerror}", reason="full") from error
+
+
+def _name(kind: str, suffix: str, checksum: int) -> str:
+    return f"{kind}-{secrets.token_hex(4)}{checksum:08x}{suffix}"
+
+
+def _checksum(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return checksum

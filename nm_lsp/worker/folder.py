@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,30 +80,37 @@ class FolderIndex:
         self._mark = ParseMark(store.folder)
 
     def _load(self) -> None:
-        """Fill the tables from the manifest; a damaged segment loses its files, which are then read anew."""
+        """Fill the tables from the manifest. What a disk has damaged is left out: a segment's files are read anew, the
+        rest is computed anew."""
+        manifest = self.manifest
         good = []
-        self._touched = touched = dict(self.manifest.touched)
-        for entry in self.manifest.segments:
-            try:
-                segment = self.store.segment(entry.name)
-            except StoreProblem:
+        self._touched = touched = dict(manifest.touched)
+        for entry in manifest.segments:
+            if not self._is_sound(entry.name, self.store.segment):
                 continue
             good.append(entry)
-            dead = set(entry.dead)
+            segment, dead = self.store.segment(entry.name), set(entry.dead)
             for row, path in enumerate(segment.paths.all()):
                 if row not in dead:
                     stamp = segment.stamp(row)
                     if path in touched:
                         stamp = replace(stamp, mtime_ns=touched[path])
                     self._live[path] = Place(entry.name, row, stamp)
-        vectors = tuple(name for name in self.manifest.vectors if self._can_map(name))
-        self._skipped = {item.path: item for item in self.manifest.skipped}
+        vectors = tuple(name for name in manifest.vectors if self._is_sound(name, self.store.vectors))
+        annoy, topics = manifest.annoy, manifest.topics
+        if annoy is not None and (vectors[:1] != manifest.vectors[:1] or not self.store.is_intact(annoy)):
+            annoy = None
+        if topics is not None and not self.store.is_intact(topics):
+            topics = None
+        self._skipped = {item.path: item for item in manifest.skipped}
         self.note_fatal_files()
-        self.manifest = replace(self.manifest, segments=tuple(good), vectors=vectors)
+        self.manifest = replace(manifest, segments=tuple(good), vectors=vectors, annoy=annoy, topics=topics)
 
-    def _can_map(self, name: str) -> bool:
+    def _is_sound(self, name: str, opened: Callable[[str], object]) -> bool:
+        if not self.store.is_intact(name):
+            return False
         try:
-            self.store.vectors(name)
+            opened(name)
         except StoreProblem:
             return False
         return True

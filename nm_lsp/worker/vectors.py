@@ -151,6 +151,6 @@ class VectorWork:
             index.update(vectors=(*rest, name), annoy=index.manifest.annoy if rest else None)
             parts = [index.store.vectors(name) for name in index.manifest.vectors]
         if parts and index.manifest.annoy is None and wants_annoy(len(parts[0].keys)):
-            name = index.store.new_name("annoy", ".ann")
-            build_annoy(parts[0].matrix, index.store.folder / name)
-            index.update(annoy=name)
+            built = index.store.folder / "annoy.new"
+            build_annoy(parts[0].matrix, built)
+            index.update(annoy=index.store.take_annoy(built))

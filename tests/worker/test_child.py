@@ -42,6 +42,10 @@ def corpus(opened: OpenFolder) -> Corpus:
     return Corpus([(store.segment(entry.name), frozenset(entry.dead)) for entry in manifest.segments])
 
 
+def ids(corpus: Corpus) -> set[str]:
+    return {corpus.id(doc) for doc in range(corpus.n_docs)}
+
+
 def many_files(folder: Path, n_files: int) -> None:
     for n in range(n_files):
         (folder / f"m{n}.py").write_text(f"def f{n}():\n    return g{n}()\n" * 20)
@@ -209,18 +213,38 @@ def test_a_rebuild_reads_everything_and_keeps_the_old_index_until_then(
     assert corpus(opened).n_live_files == 2
 
 
-def test_a_damaged_index_is_read_anew(child: Start, opening: Opening, root: Path) -> None:
+def cut(file: Path) -> None:
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) // 2])
+
+
+def misspell(file: Path) -> None:
+    """Bytes of the content change, and nothing of its form does."""
+    data = file.read_bytes()
+    assert b"governed" in data
+    file.write_bytes(data.replace(b"governed", b"gowerned"))
+
+
+@pytest.mark.parametrize("harm", [cut, misspell, Path.unlink])
+@pytest.mark.parametrize("kind", ["segment", "topics"])
+def test_a_damaged_index_is_made_anew(
+    harm: Callable[[Path], None], kind: str, child: Start, opening: Opening, root: Path
+) -> None:
     first, opened = child(), opening(root)
     first.client.send(opened)
     first.wait(Finished)
     first.client.close()
-    for file in Path(opened.index).glob("segment-*"):
-        data = file.read_bytes()
-        file.write_bytes(data[: len(data) // 2])
+    before = ids(corpus(opened))
+    for file in Path(opened.index).glob(f"{kind}-*"):
+        harm(file)
     again = child()
     again.client.send(opened)
     again.wait(Finished)
-    assert corpus(opened).n_live_files == 2
+    assert ids(corpus(opened)) == before
+    store = IndexStore(Path(opened.index))
+    manifest = store.manifest()
+    assert manifest is not None
+    assert {symbol for topic in store.topics(manifest.topics) for symbol in topic.symbols} == {"gov.py::governed"}
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b'{"schema": 0}', b"\xff\xfe"])

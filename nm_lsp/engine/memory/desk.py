@@ -287,7 +287,7 @@ class MemoryDesk:
             context = given if given is not None else list(self.learner.last_context(node))
             if not context:
                 raise InvalidInput("context", "is needed, since no question was asked before", hint="Name other nodes.")
-            n_edges = self.learner.confirm(node, context, self._clock())
+            n_edges = self.learner.confirm(corpus, node, context, self._clock())
             self._write_now()
         else:
             store = self.keeper.store(create=True)

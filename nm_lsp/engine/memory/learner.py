@@ -279,11 +279,10 @@ class Learner:
                 self._asked[place] = _Asked(asked.hits, asked.at, asked.used | used)
         return found
 
-    def confirm(self, hit: str, context: Sequence[str], now: float) -> int:
-        """Somebody said that a node was useful: it goes with the nodes it was found with. Returns the pairs taught."""
-        corpus = self._corpus()
-        if corpus is None:
-            return 0
+    def confirm(self, corpus: Corpus, hit: str, context: Sequence[str], now: float) -> int:
+        """Somebody said that a node was useful: it goes with the nodes it was found with. Returns the pairs taught.
+
+        `corpus` holds `hit`, and need not be complete: what somebody names is not guessed from what is there."""
         nodes = known_nodes(corpus, [hit, *context])
         pairs = {pair(nodes[0], other): USED_STRENGTH for other in nodes[1:]} if nodes else {}
         with self._lock:

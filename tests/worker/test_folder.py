@@ -1,10 +1,11 @@
-"""Segments are joined: few to open, none too large to make, no file lost, stamps kept."""
+"""The index as its writer sees it: segments are joined, and what a disk has changed is used no more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nm_lsp.storage.index_store import IndexStore
@@ -66,3 +67,32 @@ def test_a_segment_is_made_anew_once_half_of_it_is_dead(made: Make) -> None:
     for _ in index.merge():
         pass
     assert sizes(index) == [10]
+
+
+def test_vectors_that_a_disk_changed_are_used_no_more_nor_what_was_built_of_them(made: Make) -> None:
+    index = made(2)
+    store, draft = index.store, index.store.folder / "draft"
+    names = [store.write_vectors(np.arange(1, 3, dtype=np.uint64), np.ones((2, 384), np.float32)) for _ in range(2)]
+    draft.write_bytes(b"trees")
+    annoy = store.take_annoy(draft)
+    index.update(vectors=tuple(names), annoy=annoy)
+
+    def reopened() -> tuple[tuple[str, ...], str | None]:
+        again = FolderIndex(index.folder, IndexStore(store.folder), index.options).manifest
+        return again.vectors, again.annoy
+
+    assert reopened() == (tuple(names), annoy)
+    change_a_byte(store.folder / names[1])
+    assert reopened() == ((names[0],), annoy)
+    change_a_byte(store.folder / annoy)
+    assert reopened() == ((names[0],), None)
+    index.update(annoy=annoy)
+    change_a_byte(store.folder / annoy)
+    change_a_byte(store.folder / names[0])
+    assert reopened() == ((), None)
+
+
+def change_a_byte(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)

@@ -20,6 +20,8 @@ from nm_lsp.git.process import Git, end
 
 _ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
+_MAX_HEAD: Final = 4_096
+
 
 class BlobReader:
     """Reads blobs by their ids. A context manager."""
@@ -81,10 +83,10 @@ class BlobReader:
         try:
             child.stdin.write(blob.encode("ascii") + b"\n")
             child.stdin.flush()
-            head = child.stdout.readline().split()
+            head = child.stdout.readline(_MAX_HEAD).split()
             if len(head) == 2 and head[1] in (b"missing", b"ambiguous"):
                 return (None,)
-            if len(head) != 3:
+            if len(head) != 3 or not head[2].isdigit():
                 self._died(expired)
                 return None
             size = int(head[2])

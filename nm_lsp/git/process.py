@@ -1,8 +1,9 @@
 """One call of git: its arguments, its environment, its end.
 
 Guarantees: no shell, no terminal, no network, no inherited repository (`GIT_DIR`, `GIT_INDEX_FILE` and all others that
-`git rev-parse --local-env-vars` names are left out), no optional locks, a time-out after which git and what it started
-are ended. Nothing is written to the repository. git itself is never taken from the repository's folder.
+`git rev-parse --local-env-vars` names are left out), no optional locks, a time-out and a limit of output after which
+git and what it started are ended. Nothing is written to the repository. git itself is never taken from the repository's
+folder.
 
 Must not know: what the answers mean.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from nm_lsp.base.errors import GitUnavailable
+from nm_lsp.git.exchange import MAX_OUTPUT, TooMuch, exchange
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 QUICK_TIMEOUT_S: Final = 3.0
@@ -118,11 +120,15 @@ class Git:
             limit_s = min(limit_s, QUICK_TIMEOUT_S)
         place = (self.executable, self.folder)
         if time.monotonic() < self._stalled.get(place, 0.0):
-            raise self._silent(arguments, f"within {QUICK_TIMEOUT_S:g} seconds a moment ago")
+            raise self._silent(arguments, "as it should a moment ago")
         child = self.start(*arguments, takes_input=stdin is not None, own_hooks=own_hooks, keep_stderr=True)
         with child:
             try:
-                output, complaint = child.communicate(stdin, timeout=limit_s)
+                output, complaint = exchange(child, stdin, limit_s)
+            except TooMuch:
+                end(child)
+                self._stalled[place] = time.monotonic() + STALLED_S
+                raise self._endless(arguments) from None
             except subprocess.TimeoutExpired:
                 end(child)
                 if quick:
@@ -162,6 +168,12 @@ class Git:
         return GitUnavailable(
             f"git {arguments[0]} did not answer {when}.",
             hint=f"Run `git -C {quoted(self.folder)} status` to see what holds it up.",
+        )
+
+    def _endless(self, arguments: Sequence[str]) -> GitUnavailable:
+        return GitUnavailable(
+            f"git {arguments[0]} printed more than {MAX_OUTPUT >> 20} MB; {self.executable!r} may not be git.",
+            hint=_INSTALL,
         )
 
     def _failure(self, arguments: Sequence[str], status: int, complaint: bytes) -> GitUnavailable:

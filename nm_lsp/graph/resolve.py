@@ -7,7 +7,6 @@ targets when somebody asks. It is a heuristic without type inference, and says h
 from __future__ import annotations
 
 import posixpath
-import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -131,7 +130,7 @@ class _PathEnds:
         return found
 
 
-_LAST = chr(sys.maxunicode)
+_LAST = "\U0010ffff"
 """Not before any name of a file or folder."""
 
 

@@ -107,6 +107,8 @@ GITS = {
     "slow": f'sleep 0.2; exec {REAL_GIT} "$@"',
     "chatty": f'yes warning: rubbish | head -c 3000000 >&2; exec {REAL_GIT} "$@"',
     "chatty on standard output": f'yes rubbish | head -c 100000; exec {REAL_GIT} "$@"',
+    "endless": "exec yes rubbish",
+    "endless on standard error": "exec yes rubbish >&2",
     "noise": "head -c 5000 /dev/urandom; exit 0",
     "nothing": "exit 0",
     "older than any": "case \"$*\" in *version*) echo git version 1.0;; *) echo 'unknown option' >&2; exit 129;; esac",

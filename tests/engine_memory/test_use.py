@@ -162,6 +162,13 @@ def test_feedback_binds_and_loosens(work: Editing) -> None:
     assert work.weights() == {(ADD, ZONE): 0.15, (RENDER, ZONE): 0.15}
 
 
+def test_feedback_counts_while_the_index_is_still_being_read(work: Editing) -> None:
+    work.is_indexed = False
+    result = work.desk.feedback(FeedbackParams(id=ADD, useful=True, context=(ZONE,)), GO, CALLER)
+    assert result.edges == 1
+    assert work.weights() == {(ADD, ZONE): 0.3}
+
+
 def test_a_review_names_what_usually_changes_too(work: Editing) -> None:
     learn(work, (ADD, ZONE), times=5)
     work.git("checkout", "-q", "--", ".")

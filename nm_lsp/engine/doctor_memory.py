@@ -48,6 +48,10 @@ def check_decisions(folder: Path, settings: Settings) -> list[Check]:
         store = keeper.store()
         if store is None:
             return [Check("decisions", Health.OK, "nothing was recorded yet"), *checks]
+        try:
+            store.check_writable()
+        except StoreProblem as problem:
+            return [_store_problem(problem, keeper.folder_in_use), *checks]
         report = store.audit.verify()
         counts = ", ".join(f"{n:,} {status}" for status, n in desk.counts().items() if n) or "none yet"
         if look.git_problem is not None:
@@ -73,6 +77,8 @@ def _store_problem(problem: StoreProblem, folder: Path) -> Check:
         repair = problem.hint
     elif problem.reason == "read-only":
         repair = f"chmod u+w {quoted(folder)} {quoted(database)}"
+    elif problem.reason == "locked":
+        repair = f"End the program that holds it; `fuser -v {quoted(database)}` tells which that is."
     elif problem.reason == "newer":
         repair = "pip install --upgrade nm-lsp"
     return Check("decisions", Health.BROKEN, problem.message, repair or "Restart the programs that use it.")

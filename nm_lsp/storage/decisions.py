@@ -419,6 +419,11 @@ class DecisionStore:
     def back_up(self, now: float, reason: str) -> Backup:
         return self.backups.make(self._database.copy_to, now, reason)
 
+    def check_writable(self) -> None:
+        """Take the lock that writing needs, and give it back. Raises `StoreProblem` as `append` would."""
+        with self._database.atomic():
+            pass
+
     @property
     def journal(self) -> str:
         """wal, or delete where the file system does not take a write-ahead log."""

@@ -205,6 +205,18 @@ def test_a_newer_store_names_the_update_and_is_left_alone(repo: Repo, look: Look
     assert (store(repo) / "memory.db").read_bytes() == before
 
 
+@pytest.mark.slow
+def test_a_store_that_another_program_does_not_let_go_of(repo: Repo, look: Look) -> None:
+    database = store(repo) / "memory.db"
+    with opened(database) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        found = look()["decisions"]
+        connection.execute("ROLLBACK")
+    assert "is locked by another process" in found["detail"]
+    assert f"fuser -v {database}" in found["repair"]
+    assert look() == {}
+
+
 def test_a_text_copy_that_a_crash_left_behind_is_repaired_by_looking(repo: Repo, look: Look) -> None:
     text = store(repo) / "audit.jsonl"
     whole = text.read_bytes()

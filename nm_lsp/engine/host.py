@@ -9,12 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import EnvironmentProblem, InvalidInput, NmError, StoreProblem
+from nm_lsp.base.errors import EnvironmentProblem, InvalidInput, NmError
 from nm_lsp.engine import answers, contexts, graphs
 from nm_lsp.engine.answers import View
 from nm_lsp.engine.contexts import Contexts
@@ -26,6 +25,7 @@ from nm_lsp.engine.decisions.repository import Repositories
 from nm_lsp.engine.decisions.similar import ModelNearness
 from nm_lsp.engine.decisions.worktree import WorkTree
 from nm_lsp.engine.documents import Document
+from nm_lsp.engine.generations import Generations
 from nm_lsp.engine.memory.desk import MemoryDesk
 from nm_lsp.engine.memory.keeper import MemoryKeepers
 from nm_lsp.engine.memory.watching import watch_for_memory
@@ -60,11 +60,9 @@ from nm_lsp.engine.requests import (
     WakeupResult,
 )
 from nm_lsp.engine.settings import Settings
-from nm_lsp.engine.snapshot import Snapshot, open_snapshot
 from nm_lsp.engine.texts import SourceTexts
 from nm_lsp.search.corpus import Corpus
-from nm_lsp.search.segment import Segment
-from nm_lsp.storage.index_store import IndexStore, Manifest
+from nm_lsp.storage.index_store import IndexStore
 from nm_lsp.storage.locations import index_folder, vector_cache_file
 from nm_lsp.worker.messages import (
     Analyse,
@@ -81,7 +79,6 @@ from nm_lsp.worker.messages import (
 )
 from nm_lsp.worker.sources import encode_like
 
-_OPEN_RETRIES = 5
 _WAIT_POLL_S = 0.05
 
 _R = TypeVar("_R")
@@ -112,10 +109,7 @@ class Host:
         self._store = IndexStore(index_folder(folder))
         self._overlay = Overlay(self._send_analyse)
         self._state = BuildState(str(folder), listener)
-        self._lock = threading.Lock()
-        self._stamp: tuple[int, int] | None = None
-        self._base: Snapshot | None = None
-        self._laid_over: _LaidOver | None = None
+        self._generations = Generations(self._store, self._overlay, self._state.indexed)
         self._contexts = Contexts(lambda paths, budget, count: governing_block(self.decisions, paths, budget, count))
         self._said: set[str] = set()
         self._last_query: str | None = None
@@ -217,31 +211,8 @@ class Host:
 
     def refresh(self) -> None:
         """Take up the newest generation if there is one; costs one `stat` if there is none."""
-        stamp = self._store.manifest_stamp()
-        if stamp == self._stamp:
-            return
-        with self._lock:
-            if stamp == self._stamp:
-                return
-            snapshot = self._open()
-            if snapshot is None:
-                return
-            self._stamp, self._base = stamp, snapshot
-            self._store.forget_except(snapshot.manifest)
-            self._state.indexed(snapshot)
-        self._listener(StatusChanged(str(self.folder)))
-
-    def _open(self) -> Snapshot | None:
-        """The newest snapshot; a writer may delete a file between our reading its name and opening it."""
-        for _ in range(_OPEN_RETRIES):
-            manifest = self._store.manifest()
-            if manifest is None:
-                return None
-            try:
-                return open_snapshot(self._store, manifest, {})
-            except StoreProblem:
-                continue
-        return None
+        if self._generations.refresh():
+            self._listener(StatusChanged(str(self.folder)))
 
     def _say(self, code: str, message: str, hint: str | None) -> None:
         """Keep a problem for `status`, and tell it once."""
@@ -371,7 +342,7 @@ class Host:
     def _indexed(self) -> Corpus:
         """The index as it is on disk, without the screen."""
         self.refresh()
-        return (self._base or _NOTHING).corpus
+        return self._generations.on_disk.corpus
 
     def _found(self, question: str, cancel: Cancellation) -> list[str]:
         """The first ten hits, without a word to the associative brain."""
@@ -398,11 +369,9 @@ class Host:
     def view(self) -> View:
         """What an answer is made from: the newest index with the screen's texts laid over it."""
         self.refresh()
-        base = self._base or _NOTHING
-        segments, overlay_complete = self._overlay.segments(lambda path: _indexed_hash(base, path))
-        snapshot = self._with_overlay(base, segments) if segments else base
+        snapshot, is_complete = self._generations.with_screen()
         missing = self._state.missing(has_model=self._embedder.files is not None, settings=self._settings)
-        if not overlay_complete and Missing.INDEX not in missing:
+        if not is_complete and Missing.INDEX not in missing:
             missing = (Missing.INDEX, *missing)
         texts = SourceTexts(self.folder, snapshot, self._overlay.text)
         return View(
@@ -415,15 +384,6 @@ class Host:
             texts,
             self.memory.recall(),
         )
-
-    def _with_overlay(self, base: Snapshot, segments: Mapping[str, Segment | None]) -> Snapshot:
-        identity = tuple(sorted((path, id(segment)) for path, segment in segments.items()))
-        held = self._laid_over
-        if held is None or held.base is not base or held.identity != identity:
-            laid = open_snapshot(self._store, base.manifest, segments)
-            # Holding the segments keeps their ids from being used again.
-            held = self._laid_over = _LaidOver(base, identity, tuple(segments.values()), laid)
-        return held.snapshot
 
     def _answer(self, make: Callable[[View], _R]) -> _R:
         """An answer over one view; sources that turn out to have changed are looked at again afterwards."""
@@ -440,7 +400,7 @@ class Host:
         self.refresh()
         problems = [*model_problems(self._embedder, self._settings), *self._decision_problems()]
         problems += self.memory.problems()
-        return self._state.status(self._base, problems, self.decisions.head(), self.decisions.counts())
+        return self._state.status(self._generations.newest, problems, self.decisions.head(), self.decisions.counts())
 
     def _decision_problems(self) -> list[Problem]:
         return [Problem("decisions", text) for text in self.decisions.problems()]
@@ -494,23 +454,3 @@ class Host:
             return Acknowledged(False, "No index is being built.")
         self._send(CancelBuild(self.key))
         return Acknowledged(True, "The build was stopped; it goes on at the next change or `index.rebuild`.")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _LaidOver:
-    base: Snapshot
-    identity: tuple[tuple[str, int], ...]
-    segments: tuple[Segment | None, ...]
-    snapshot: Snapshot
-
-
-_NOTHING = Snapshot(Manifest(""), Corpus(()), None, frozenset())
-
-
-def _indexed_hash(base: Snapshot, path: str) -> bytes | None:
-    """The hash of the bytes that the index holds of `path`; None where it holds none."""
-    for segment, entry in zip(base.corpus.segments, base.manifest.segments, strict=False):
-        row = segment.row_of(path)
-        if row is not None and row not in entry.dead:
-            return segment.stamp(row).content_hash
-    return None

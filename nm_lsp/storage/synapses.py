@@ -8,7 +8,6 @@ damaged or not ours is set aside and a new one begun. Times are Unix seconds and
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +18,21 @@ from nm_lsp.storage import synapse_schema as sql
 from nm_lsp.storage.database import Database, Failpoint, Options, no_failpoint, open_anew_if_damaged, open_database
 from nm_lsp.storage.synapse_reading import StoredMemory, read_anew, read_newer
 from nm_lsp.storage.synapse_schema import SCHEMA
+from nm_lsp.storage.synapse_writing import (
+    Lift,
+    Raise,
+    Reinforce,
+    SynapseWrite,
+    clear,
+    drop_unused_nodes,
+    fact,
+    move_edges,
+    renamed_nodes,
+    storable,
+)
 from nm_lsp.synapses.rules import (
     PERSONAL,
     READ_FACTORS,
-    TRANSITION_CAP,
     Synapse,
     check_strength,
     check_weight,
@@ -158,9 +168,9 @@ class SynapseStore:
             n_rows = 0
             namespace = write.namespace(batch.namespace) if batch.pairs or batch.lifted or batch.steps else 0
             for a, b, strength in batch.pairs:
-                n_rows += write.change(namespace, a, b, _Reinforce(strength, batch.at, batch.namespace))
+                n_rows += write.change(namespace, a, b, Reinforce(strength, batch.at, batch.namespace))
             for a, b in batch.lifted:
-                n_rows += write.change(namespace, a, b, _Lift(write.learned_at(batch.at), batch.namespace))
+                n_rows += write.change(namespace, a, b, Lift(write.learned_at(batch.at), batch.namespace))
             for a, b in batch.steps:
                 n_rows += write.step(namespace, batch.namespace, a, b, batch.at)
             write.count(batch.counters)
@@ -197,7 +207,7 @@ class SynapseStore:
             check_weight(synapse.weight)
         with self._writing(now) as write:
             ns = write.namespace(namespace)
-            n_edges = sum(write.change(ns, a, b, _Raise(synapse, now, namespace)) for a, b, synapse in edges)
+            n_edges = sum(write.change(ns, a, b, Raise(synapse, now, namespace)) for a, b, synapse in edges)
             n_steps = sum(write.raise_step(ns, namespace, a, b, n, at) for a, b, n in steps)
         return n_edges, n_steps
 
@@ -211,9 +221,9 @@ class SynapseStore:
         """
         with self._writing(now, deletes=True) as write:
             ns = write.namespace(namespace)
-            numbers = _renamed_nodes(write, renames)
+            numbers = renamed_nodes(write, renames)
             for old, new in numbers.items():
-                _move_edges(write, ns, namespace, old, new, now)
+                move_edges(write, ns, namespace, old, new, now)
                 if namespace != PERSONAL:
                     write.connection.execute("UPDATE renames SET new = ? WHERE ns = ? AND new = ?", (new, ns, old))
                     write.connection.execute("DELETE FROM renames WHERE ns = ? AND old = ?", (ns, new))
@@ -223,7 +233,7 @@ class SynapseStore:
     def note_branch(self, namespace: str, tip: str | None, *, diverged: bool, now: float) -> None:
         with self._writing(now, learned=False) as write:
             write.connection.execute(
-                "UPDATE namespaces SET tip = ?, diverged = ? WHERE name = ?", (tip, int(diverged), _storable(namespace))
+                "UPDATE namespaces SET tip = ?, diverged = ? WHERE name = ?", (tip, int(diverged), storable(namespace))
             )
 
     def join(self, branch: str, now: float) -> int:
@@ -237,7 +247,7 @@ class SynapseStore:
             if source is None:
                 return 0
             for old, new in write.connection.execute("SELECT old, new FROM renames WHERE ns = ?", (source,)).fetchall():
-                _move_edges(write, target, PERSONAL, old, new, now)
+                move_edges(write, target, PERSONAL, old, new, now)
             rows = write.connection.execute(sql.EDGES_SINCE, (source, -1)).fetchall()
             for a, b, *fields in rows:
                 theirs = Synapse(*fields)
@@ -245,7 +255,7 @@ class SynapseStore:
                 write.put(target, a, b, mine.joined(theirs, factor, now, PERSONAL, branch))
             for a, b, n, at in write.connection.execute(sql.TRANSITIONS, (source,)).fetchall():
                 write.add_steps(target, PERSONAL, a, b, transition_at(n, now - at, branch) * factor, now)
-            _clear(write.connection, source)
+            clear(write.connection, source)
             write.connection.execute("UPDATE namespaces SET tip = NULL, diverged = 0 WHERE id = ?", (source,))
         return len(rows)
 
@@ -258,8 +268,8 @@ class SynapseStore:
                 ns = known.get(name)
                 if ns is not None:
                     n_edges += write.connection.execute("SELECT count(*) FROM edges WHERE ns = ?", (ns,)).fetchone()[0]
-                    _clear(write.connection, ns)
-            _drop_unused_nodes(write.connection)
+                    clear(write.connection, ns)
+            drop_unused_nodes(write.connection)
         return n_edges
 
     # -- forgetting ---------------------------------------------------------------------------------------------------
@@ -267,7 +277,7 @@ class SynapseStore:
     def is_time_credible(self, now: float) -> bool:
         """Whether the clock has run without a jump for a day, so that what it says may delete something."""
         with self._database.reading() as connection:
-            seen, since = _fact(connection, "seen", now), _fact(connection, "since", now)
+            seen, since = fact(connection, "seen", now), fact(connection, "since", now)
         is_jump = now - seen > JUMP_S or now < seen - DAY_S
         return not is_jump and now - since >= DAY_S
 
@@ -304,17 +314,17 @@ class SynapseStore:
                     write.connection.executemany(sql.DROP_EDGE, [(ns, a, b) for a, b in dropped.get(name, ())])
                     write.connection.executemany(sql.DROP_TRANSITION, [(ns, a, b) for a, b in steps[name]])
                 write.connection.execute("DELETE FROM seen WHERE at < ? AND source <> 'commit'", (now - SEEN_KEPT_S,))
-                _drop_unused_nodes(write.connection)
+                drop_unused_nodes(write.connection)
         return Settled(n_edges, n_steps)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _writing(self, now: float, *, learned: bool = True, deletes: bool = False) -> Iterator[_Write]:
+    def _writing(self, now: float, *, learned: bool = True, deletes: bool = False) -> Iterator[SynapseWrite]:
         with self._database.atomic() as connection:
-            revision = int(_fact(connection, "revision", 0)) + 1
+            revision = int(fact(connection, "revision", 0)) + 1
             connection.execute(sql.PUT_FACT, ("revision", revision))
-            seen = _fact(connection, "seen", now)
+            seen = fact(connection, "seen", now)
             if connection.execute(sql.FACT, ("since",)).fetchone() is None or (
                 now - seen > JUMP_S or now < seen - DAY_S
             ):
@@ -322,186 +332,15 @@ class SynapseStore:
             connection.execute(sql.PUT_FACT, ("seen", now))
             if learned:
                 connection.execute(sql.PUT_FACT, ("learned", now))
-                connection.execute(sql.PUT_FACT, ("taught", _fact(connection, "taught", 0) + 1))
+                connection.execute(sql.PUT_FACT, ("taught", fact(connection, "taught", 0) + 1))
             if deletes:
-                connection.execute(sql.PUT_FACT, ("epoch", _fact(connection, "epoch", 0) + 1))
-            yield _Write(connection, revision)
+                connection.execute(sql.PUT_FACT, ("epoch", fact(connection, "epoch", 0) + 1))
+            yield SynapseWrite(connection, revision)
 
-
-class _Write:
-    """The statements of one write transaction."""
-
-    def __init__(self, connection: sqlite3.Connection, revision: int) -> None:
-        self.connection = connection
-        self._revision = revision
-        self._nodes: dict[str, int] = {}
-
-    def known_node(self, name: str) -> int | None:
-        row = self.connection.execute(sql.NODE_ID, (_storable(name),)).fetchone()
-        return int(row[0]) if row else None
-
-    def node(self, name: str) -> int:
-        number = self._nodes.get(name)
-        if number is None:
-            number = self.known_node(name)
-            if number is None:
-                number = int(self.connection.execute(sql.NEW_NODE, (_storable(name),)).fetchone()[0])
-            self._nodes[name] = number
-        return number
-
-    def known_namespace(self, name: str) -> int | None:
-        row = self.connection.execute(sql.NAMESPACE_ID, (_storable(name),)).fetchone()
-        return int(row[0]) if row else None
-
-    def namespace(self, name: str) -> int:
-        known = self.known_namespace(name)
-        if known is not None:
-            return known
-        return int(self.connection.execute(sql.NEW_NAMESPACE, (_storable(name),)).fetchone()[0])
-
-    def is_new(self, key: bytes, source: str, at: float) -> bool:
-        is_known = self.connection.execute(sql.SEEN, (key,)).fetchone() is not None
-        self.connection.execute(sql.PUT_SEEN, (key, source, at))
-        return not is_known
-
-    def get(self, ns: int, a: int, b: int) -> Synapse:
-        row = self.connection.execute(sql.EDGE, (ns, a, b)).fetchone()
-        return Synapse(*row) if row else Synapse()
-
-    def put(self, ns: int, a: int, b: int, synapse: Synapse) -> None:
-        weight = min(max(synapse.weight, 0.0), 1.0)
-        self.connection.execute(
-            sql.PUT_EDGE, (ns, a, b, weight, synapse.at, synapse.count, synapse.strong, self._revision)
-        )
-
-    def change(self, ns: int, a: str, b: str, how: Callable[[Synapse], Synapse | None]) -> int:
-        if a == b:
-            return 0
-        low, high = sorted((self.node(a), self.node(b)))
-        changed = how(self.get(ns, low, high))
-        if changed is None:
-            return 0
-        self.put(ns, low, high, changed)
-        return 1
-
-    def step(self, ns: int, namespace: str, a: str, b: str, now: float) -> int:
-        self.add_steps(ns, namespace, self.node(a), self.node(b), 1.0, now)
-        return 1
-
-    def add_steps(self, ns: int, namespace: str, a: int, b: int, n: float, now: float) -> None:
-        row = self.connection.execute(sql.TRANSITION, (ns, a, b)).fetchone()
-        before = transition_at(row[0], now - row[1], namespace) if row else 0.0
-        self.connection.execute(sql.PUT_TRANSITION, (ns, a, b, min(before + n, TRANSITION_CAP), now))
-
-    def raise_step(self, ns: int, namespace: str, a: str, b: str, n: float, at: float) -> int:
-        ends = self.node(a), self.node(b)
-        row = self.connection.execute(sql.TRANSITION, (ns, *ends)).fetchone()
-        if row is not None and transition_at(row[0], at - row[1], namespace) >= n:
-            return 0
-        self.connection.execute(sql.PUT_TRANSITION, (ns, *ends, min(n, TRANSITION_CAP), at))
-        return 1
-
-    def learned_at(self, default: float) -> float:
-        return _fact(self.connection, "learned", default)
-
-    def count(self, counters: Mapping[str, int]) -> None:
-        self.connection.executemany(sql.COUNT, [(name, value) for name, value in counters.items() if value])
-
-
-_NODES_AT = """SELECT id, name FROM nodes WHERE name = ?1 OR substr(name, 1, length(?1) + 2) = ?1 || '::'
-    OR substr(name, 1, length(?1) + 1) = ?1 || '/'"""
 
 _BRANCHES = """SELECT name, tip, diverged FROM namespaces AS n WHERE name LIKE 'branch:%'
     AND (EXISTS (SELECT 1 FROM edges WHERE ns = n.id) OR EXISTS (SELECT 1 FROM transitions WHERE ns = n.id))
     ORDER BY name"""
-
-
-def _storable(name: str) -> str:
-    """The name of a file or branch as SQLite takes it: bytes that are no UTF-8 are written out. Such a name is kept
-    apart from all others and recalls nothing."""
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _fact(connection: sqlite3.Connection, name: str, default: float) -> float:
-    row = connection.execute(sql.FACT, (name,)).fetchone()
-    return float(row[0]) if row else default
-
-
-@dataclass(frozen=True, slots=True)
-class _Reinforce:
-    strength: float
-    now: float
-    namespace: str
-
-    def __call__(self, edge: Synapse) -> Synapse:
-        return edge.reinforced(self.strength, self.now, self.namespace)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lift:
-    """A question's hits. `now` is when something was learned last, so that asking moves no clock."""
-
-    now: float
-    namespace: str
-
-    def __call__(self, edge: Synapse) -> Synapse | None:
-        return edge.lifted(self.now, self.namespace)
-
-
-@dataclass(frozen=True, slots=True)
-class _Raise:
-    """An edge of a bundle: taken where it is greater than what is there."""
-
-    theirs: Synapse
-    now: float
-    namespace: str
-
-    def __call__(self, mine: Synapse) -> Synapse | None:
-        is_greater = self.theirs.weight_at(self.now, self.namespace) > mine.weight_at(self.now, self.namespace)
-        return self.theirs if is_greater else None
-
-
-def _renamed_nodes(write: _Write, renames: Mapping[str, str]) -> dict[int, int]:
-    """Number of each stored node that `renames` means → that of its new name."""
-    found: dict[int, int] = {}
-    for old, new in ((_storable(old), _storable(new)) for old, new in renames.items()):
-        if old == new:
-            continue
-        # The statement uses `substr`, since `_` and `%` in a path mean themselves.
-        rows = write.connection.execute(_NODES_AT, (old,)).fetchall()
-        for number, name in rows:
-            found[number] = write.node(new + name[len(old) :])
-    return found
-
-
-def _move_edges(write: _Write, ns: int, namespace: str, old: int, new: int, now: float) -> None:
-    for a, b, *fields in write.connection.execute(sql.EDGES_OF, (ns, old, old)).fetchall():
-        other = b if a == old else a
-        write.connection.execute(sql.DROP_EDGE, (ns, a, b))
-        if other == new:
-            continue
-        low, high = sorted((new, other))
-        moved, there = Synapse(*fields), write.get(ns, low, high)
-        # Both may have been taught where a name was used before: what is there already joins in full.
-        write.put(ns, low, high, there.joined(moved, 1.0, now, namespace, namespace) if there.count else moved)
-    for a, b, n, at in write.connection.execute(sql.TRANSITIONS_OF, (ns, old, old)).fetchall():
-        write.connection.execute(sql.DROP_TRANSITION, (ns, a, b))
-        ends = (new if a == old else a, new if b == old else b)
-        if ends[0] != ends[1]:
-            write.add_steps(ns, namespace, *ends, transition_at(n, now - at, namespace), now)
-
-
-def _clear(connection: sqlite3.Connection, ns: int) -> None:
-    for table in ("edges", "transitions", "renames"):
-        connection.execute(f"DELETE FROM {table} WHERE ns = ?", (ns,))  # noqa: S608 - names of ours
-
-
-def _drop_unused_nodes(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        """DELETE FROM nodes WHERE id NOT IN (SELECT a FROM edges UNION SELECT b FROM edges UNION
-        SELECT a FROM transitions UNION SELECT b FROM transitions UNION SELECT old FROM renames UNION
-        SELECT new FROM renames)"""
-    )
 
 
 def _is_foreign(path: Path) -> bool:

@@ -103,6 +103,8 @@ def session(
             if ready or vectors:
                 opened.wait(vectors=vectors)
             yield opened
+            if ready or vectors:
+                opened.host.wait_settled(cancel)
         finally:
             bar.close()
             workspace.close()

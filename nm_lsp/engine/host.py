@@ -248,6 +248,15 @@ class Host:
             time.sleep(_WAIT_POLL_S)
             self.refresh()
 
+    def wait_settled(self, cancel: Cancellation) -> None:
+        """Once it is ready: block until its parts are joined, for a caller that ends the child afterwards.
+
+        Else every command that finds them apart would begin to join them and leave them so. Raises `Cancelled`.
+        """
+        while self._state.is_ready and not self._state.is_settled and self._state.given_up is None:
+            cancel.check()
+            time.sleep(_WAIT_POLL_S)
+
     # -- the event loop's side: O(1) --------------------------------------------------------------------------------
 
     def open_document(self, document: Document) -> None:

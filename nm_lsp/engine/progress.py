@@ -22,10 +22,16 @@ from nm_lsp.worker.messages import UNLISTED, Building, Finished, Published, Role
 
 MAX_SKIPPED = 200
 
-_PHASES = {Stage.SCANNING: Phase.SCANNING, Stage.PARSING: Phase.KEYWORD, Stage.EMBEDDING: Phase.VECTORS}
+_PHASES = {
+    Stage.SCANNING: Phase.SCANNING,
+    Stage.PARSING: Phase.KEYWORD,
+    Stage.JOINING: Phase.VECTORS,
+    Stage.EMBEDDING: Phase.VECTORS,
+}
 _WORDS = {
     Stage.SCANNING: "looking for files",
     Stage.PARSING: "reading {done:,} of {total:,} files",
+    Stage.JOINING: "tidying up",
     Stage.EMBEDDING: "vector {done:,} of {total:,}",
 }
 
@@ -43,6 +49,7 @@ class BuildState:
         self._phase = Phase.SCANNING
         self._progress = Progress(0, 0)
         self._shown = False
+        self._is_joining = False
         self._writes: bool | None = None
         self._complete = False
         self._vectors = Progress(0, 0)
@@ -83,6 +90,7 @@ class BuildState:
         if stage is Stage.SCANNING:
             self._problems.pop(UNLISTED, None)
         self._phase = _PHASES[stage]
+        self._is_joining = stage is Stage.JOINING
         if message.ticket >= 0:
             # Symbols, keyword search and graph are complete before the first vector is made.
             self._checked = True
@@ -115,6 +123,7 @@ class BuildState:
         self._end("closed", None)
 
     def _end(self, message: str, error: str | None) -> None:
+        self._is_joining = False
         if self._shown:
             self._shown = False
             self._listener(IndexFinished(self._folder, message, error))
@@ -142,6 +151,11 @@ class BuildState:
     @property
     def is_ready(self) -> bool:
         return self._complete and self._checked and self._dealt_with >= self._ticket
+
+    @property
+    def is_settled(self) -> bool:
+        """Ready, and nothing is done to the parts of the index any more but the making of vectors."""
+        return self.is_ready and not self._is_joining
 
     @property
     def is_idle(self) -> bool:

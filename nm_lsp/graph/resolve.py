@@ -48,6 +48,10 @@ class Target:
     confidence: Confidence
 
 
+_FOLDER_MODULES = frozenset({"__init__", "index", "mod"})
+"""Files that are what their folder is called."""
+
+
 class ModuleIndex:
     """Which files a module name or path may mean, by the end of their paths.
 
@@ -58,9 +62,9 @@ class ModuleIndex:
     def __init__(self, paths: Iterable[tuple[int, str]]) -> None:
         self._modules, self._folders = _PathEnds(), _PathEnds()
         for file, path in paths:
-            folder, name = posixpath.split(path)
+            folder, slash, name = path.rpartition("/")
             stem = name.partition(".")[0]
-            module = folder if stem in {"__init__", "index", "mod"} and folder else posixpath.join(folder, stem)
+            module = folder if folder and stem in _FOLDER_MODULES else f"{folder}{slash}{stem}"
             self._modules.add(module, file)
             self._modules.add(path, file)
             self._folders.add(folder, file)
@@ -99,7 +103,7 @@ class _PathEnds:
 
     def add(self, path: str, file: int) -> None:
         self._exact.setdefault(path, []).append(file)
-        self._by_name.setdefault(posixpath.basename(path), []).append((path, file))
+        self._by_name.setdefault(path.rpartition("/")[2], []).append((path, file))
 
     def exactly(self, path: str) -> Sequence[int]:
         return self._exact.get(path, ())

@@ -49,24 +49,40 @@ _GENERATED_FILE = re.compile(
 @lru_cache(maxsize=65_536)
 def role_of(path: str) -> Role:
     """The role of a repository-relative path with `/` between its parts; the first rule that applies wins."""
-    *folders, name = path.split("/")
-    lower = [folder.lower() for folder in folders]
-    if _GENERATED_FILE.search(name):
-        return Role.GENERATED
-    if any(folder in _VENDOR_FOLDERS for folder in lower):
-        return Role.VENDORED
-    if any(folder in _TEST_FOLDERS for folder in lower) or _TEST_FILE.search(name):
-        return Role.TEST
-    if any(folder in _EXAMPLE_FOLDERS for folder in lower):
-        return Role.EXAMPLE
-    if _DOC_FILE.search(name):
-        return Role.DOCS
-    if any(folder in _DOC_FOLDERS for folder in lower[:2]):
-        return Role.DOCS
-    if _STUB_FILE.search(name):
-        return Role.STUB
-    if _CONFIG_FILE.search(name):
-        return Role.CONFIG
-    if any(folder in _BUILT_FOLDERS for folder in lower):
-        return Role.GENERATED
-    return Role.SOURCE
+    folder, _, name = path.rpartition("/")
+    by_name, by_folder = _by_name(name), _by_folder(folder)
+    return _RULES[min(by_name, by_folder)]
+
+
+# The rules in order. Names and folders repeat in a workspace, so each is looked at by itself and once.
+_RULES: Final = (
+    Role.GENERATED,  # by name
+    Role.VENDORED,
+    Role.TEST,
+    Role.EXAMPLE,
+    Role.DOCS,  # by name
+    Role.DOCS,  # by folder
+    Role.STUB,
+    Role.CONFIG,
+    Role.GENERATED,  # by folder
+    Role.SOURCE,
+)
+_NAMES: Final = ((0, _GENERATED_FILE), (2, _TEST_FILE), (4, _DOC_FILE), (6, _STUB_FILE), (7, _CONFIG_FILE))
+_FOLDERS: Final = (
+    (1, _VENDOR_FOLDERS, None),
+    (2, _TEST_FOLDERS, None),
+    (3, _EXAMPLE_FOLDERS, None),
+    (5, _DOC_FOLDERS, 2),
+    (8, _BUILT_FOLDERS, None),
+)
+
+
+@lru_cache(maxsize=16_384)
+def _by_name(name: str) -> int:
+    return next((rule for rule, pattern in _NAMES if pattern.search(name)), len(_RULES) - 1)
+
+
+@lru_cache(maxsize=16_384)
+def _by_folder(folder: str) -> int:
+    parts = folder.lower().split("/")
+    return next((rule for rule, names, depth in _FOLDERS if not names.isdisjoint(parts[:depth])), len(_RULES) - 1)

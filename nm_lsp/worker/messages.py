@@ -14,6 +14,7 @@ from nm_lsp.storage.index_store import SkippedFile
 class Stage(Enum):
     SCANNING = "scanning"
     PARSING = "parsing"
+    JOINING = "joining"
     EMBEDDING = "embedding"
 
 

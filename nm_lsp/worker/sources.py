@@ -7,6 +7,7 @@ Links are never followed, and nothing but regular files is opened.
 from __future__ import annotations
 
 import codecs
+import fnmatch
 import os
 import re
 import stat
@@ -25,7 +26,9 @@ BUILT_IN_EXCLUDES = (
     "target", "out", ".next", ".nuxt", ".gradle", ".idea", ".vs", "vendor", "Pods", ".terraform", ".cache", "coverage",
     "*.egg-info", "*.min.js", "*.min.css", "*.map",
 )  # fmt: skip
-"""Left out of a walk in a folder without git: dependencies, build output, caches."""
+"""Names left out of a walk in a folder without git: dependencies, build output, caches."""
+
+_BUILT_IN = re.compile("|".join(map(fnmatch.translate, BUILT_IN_EXCLUDES)))
 
 ALWAYS_EXCLUDED = (".git/", ".neuralmind/")
 
@@ -110,7 +113,6 @@ def walk(folder: Path, refuse: Callable[[Refusal], None], max_entries: int) -> I
 
     `refuse` is told of folders that cannot be read, and of the end when more than `max_entries` were seen.
     """
-    built_in = GitIgnoreSpec.from_lines(BUILT_IN_EXCLUDES)
     pending: list[tuple[str, tuple[tuple[str, GitIgnoreSpec], ...]]] = [("", ())]
     n_seen = 0
     while pending:
@@ -129,7 +131,7 @@ def walk(folder: Path, refuse: Callable[[Refusal], None], max_entries: int) -> I
             n_seen += 1
             path = f"{relative}/{entry.name}" if relative else entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.is_symlink() or _is_ignored(path, is_folder, built_in, specs):
+            if entry.is_symlink() or _BUILT_IN.match(entry.name) or _is_ignored(path, is_folder, specs):
                 continue
             if is_folder:
                 folders.append((path, specs))
@@ -148,12 +150,8 @@ def _ignore_file(path: Path) -> GitIgnoreSpec:
         return GitIgnoreSpec.from_lines(())
 
 
-def _is_ignored(
-    path: str, is_folder: bool, built_in: GitIgnoreSpec, specs: Sequence[tuple[str, GitIgnoreSpec]]
-) -> bool:
+def _is_ignored(path: str, is_folder: bool, specs: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
     name = path + "/" if is_folder else path
-    if built_in.match_file(name):
-        return True
     for base, spec in reversed(specs):
         verdict = spec.check_file(name[len(base) + 1 :] if base else name).include
         if verdict is not None:

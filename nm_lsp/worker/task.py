@@ -305,11 +305,12 @@ class FolderTask:
         self._cover_directories()
         # Whoever waits for symbols and keyword search need not wait for merging and the list of missing vectors too.
         self._dealt_with = ticket
-        self._report(Stage.EMBEDDING, 0, 0, quiet=True, force=True)
+        self._report(Stage.JOINING, 0, 0, quiet=True, force=True)
         yield False
         yield from self._settle(index, changed=changed)
         if len(changes.to_read) >= LARGE:
             release_memory()
+        self._report(Stage.EMBEDDING, 0, 0, quiet=True, force=True)
         if self._opened.with_vectors and self._vectors.start(index, self._preferred):
             vectors = self._vectors
             self._report(Stage.EMBEDDING, vectors.done, vectors.total, quiet=vectors.is_quiet, force=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from importlib import import_module
-from pathlib import PurePosixPath
 
 from nm_lsp.graph.languages.spec import CodeLanguage
 
@@ -69,8 +68,10 @@ def language_of(path: str, head: str = "") -> str | None:
     header named `.h` are told by them). None means that the graph does not read such files. `make` is named only
     because its layout matters to `same_code`; the graph does not read it either.
     """
-    name = PurePosixPath(path).name
-    language = _BY_NAME.get(name) or _BY_SUFFIX.get(PurePosixPath(name.lower()).suffix)
+    # String methods rather than a path object: it is asked of every file of a workspace at each look.
+    name = path.rpartition("/")[2]
+    dot = name.rfind(".")
+    language = _BY_NAME.get(name) or (_BY_SUFFIX.get(name[dot:].lower()) if dot > 0 else None)
     if language == "c" and name.endswith(".h") and _CPP_HEADER.search(head):
         return "cpp"
     if language is None and name.lower().endswith(".txt"):

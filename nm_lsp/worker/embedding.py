@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def cache_key(model_id: str, text: str) -> bytes:
 
 def embed_pending(
     pending: Sequence[Pending],
+    late: deque[Pending],
     files: ModelFiles,
     cache_path: Path,
     *,
@@ -90,45 +92,60 @@ def embed_pending(
 ) -> None:
     """Find or compute all vectors and hand them on in blocks. `fresh`: compute even what the cache holds.
 
+    What another thread appends to `late` meanwhile comes next; what it appends at the very end may stay there.
     Raises `Cancelled`, `ModelProblem`. A cache that cannot be used costs time and nothing else.
     """
     cache = _open_cache(cache_path)
     try:
-        _embed_with(cache, pending, files, threads=threads, fresh=fresh, hand_on=hand_on, cancel=cancel)
+        todo = list(pending)
+        if cache is not None and not fresh:
+            todo = _take_cached(cache, pending, files.model_id, hand_on, cancel)
+        _compute(cache, todo, late, files, threads=threads, hand_on=hand_on, cancel=cancel)
     finally:
         if cache is not None:
             cache.close()
 
 
-def _embed_with(
+def _compute(
     cache: VectorCache | None,
-    pending: Sequence[Pending],
+    todo: Sequence[Pending],
+    late: deque[Pending],
     files: ModelFiles,
     *,
     threads: int,
-    fresh: bool,
     hand_on: Callable[[Keys, Matrix], None],
     cancel: Cancellation,
 ) -> None:
-    keys = [cache_key(files.model_id, item.text) for item in pending]
-    todo = list(range(len(pending)))
-    if cache is not None and not fresh:
-        todo = _take_cached(cache, pending, keys, hand_on, cancel)
-    if not todo:
+    if not todo and not late:
         return
     embedder = Embedder.open(files, threads=threads)
-    done: list[int] = []
+    done: list[Pending] = []
     blocks: list[Matrix] = []
     handed_on = time.monotonic()
-    for start in range(0, len(todo), TEXT_BLOCK):
-        rows = todo[start : start + TEXT_BLOCK]
-        blocks.append(embedder.embed([pending[row].text for row in rows], cancel))
-        done += rows
-        if time.monotonic() - handed_on >= PUBLISH_S or start + TEXT_BLOCK >= len(todo):
-            matrix = np.concatenate(blocks)
-            hand_on(np.array([pending[row].short for row in done], np.uint64), matrix)
-            _remember(cache, [keys[row] for row in done], matrix)
+
+    def publish() -> None:
+        matrix = np.concatenate(blocks)
+        hand_on(np.array([item.short for item in done], np.uint64), matrix)
+        _remember(cache, [cache_key(files.model_id, item.text) for item in done], matrix)
+
+    for block in _blocks(todo, late):
+        blocks.append(embedder.embed([item.text for item in block], cancel))
+        done += block
+        if time.monotonic() - handed_on >= PUBLISH_S:
+            publish()
             done, blocks, handed_on = [], [], time.monotonic()
+    if done:
+        publish()
+
+
+def _blocks(todo: Sequence[Pending], late: deque[Pending]) -> Iterator[list[Pending]]:
+    at = 0
+    while late or at < len(todo):
+        if late:
+            yield [late.popleft() for _ in range(min(len(late), TEXT_BLOCK))]
+        else:
+            yield list(todo[at : at + TEXT_BLOCK])
+            at += TEXT_BLOCK
 
 
 def _open_cache(path: Path) -> VectorCache | None:
@@ -142,23 +159,24 @@ def _open_cache(path: Path) -> VectorCache | None:
 def _take_cached(
     cache: VectorCache,
     pending: Sequence[Pending],
-    keys: Sequence[bytes],
+    model_id: str,
     hand_on: Callable[[Keys, Matrix], None],
     cancel: Cancellation,
-) -> list[int]:
-    """Hands on what the cache holds; returns the rows that it does not."""
-    missing: list[int] = []
-    for start in range(0, len(keys), CACHE_BLOCK):
+) -> list[Pending]:
+    """Hands on what the cache holds; returns what it does not."""
+    missing: list[Pending] = []
+    for start in range(0, len(pending), CACHE_BLOCK):
         cancel.check()
-        block = keys[start : start + CACHE_BLOCK]
+        block = pending[start : start + CACHE_BLOCK]
         try:
-            positions, matrix = cache.get_many(block)
+            positions, matrix = cache.get_many([cache_key(model_id, item.text) for item in block])
         except StoreProblem:
-            return missing + list(range(start, len(keys)))
-        found = set(positions.tolist())
-        missing += [start + row for row in range(len(block)) if row not in found]
-        if len(positions):
-            hand_on(np.array([pending[start + row].short for row in positions.tolist()], np.uint64), matrix)
+            return [*missing, *pending[start:]]
+        found = positions.tolist()
+        known = set(found)
+        missing += [item for row, item in enumerate(block) if row not in known]
+        if found:
+            hand_on(np.array([block[row].short for row in found], np.uint64), matrix)
     return missing
 
 

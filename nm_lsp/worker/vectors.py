@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,8 @@ class VectorWork:
         self._cache = cache
         self._threads = threads
         self._post = post
+        self._late: deque[embedding.Pending] = deque()
+        self._under_way = np.zeros(0, np.uint64)
         self.run = 0
         self._cancel: Cancellation | None = None
         self.fresh = False
@@ -58,30 +61,49 @@ class VectorWork:
         return self.total - self.done <= QUIET_TEXTS
 
     def start(self, index: FolderIndex, preferred: Sequence[str]) -> bool:
-        """Begin with what is missing; False where nothing is, or where there is no model."""
-        self.stop()
+        """Begin with what is missing; False where nothing is, or where there is no model.
+
+        A few new texts join the run that is under way, as its next: begun anew for each saved file, it would spend its
+        time on finding out what is missing.
+        """
         files = model_status().files
         if files is None:
+            self.stop()
             return False
         if index.manifest.model != files.model_id or self.fresh:
+            self.stop()
             index.update(model=files.model_id, vectors=(), annoy=None)
         known = [index.store.vectors(name).keys for name in index.manifest.vectors]
         have = np.concatenate(known) if known else np.zeros(0, np.uint64)
         corpus = index.corpus()
         wanted = embedding.wanted_keys(corpus)
-        n_missing = len(wanted) - int(np.isin(wanted, have).sum())
-        if not n_missing:
+        missing = wanted[~np.isin(wanted, have)]
+        self.done, self.total = len(wanted) - len(missing), len(wanted)
+        if self.is_running:
+            new = missing[~np.isin(missing, self._under_way)]
+            if len(new) <= QUIET_TEXTS:
+                expected = np.union1d(have, self._under_way)
+                self._late.extend(embedding.pending_texts(corpus, expected, preferred))
+                self._under_way = np.union1d(self._under_way, new)
+                return True
+        self.stop()
+        if not len(missing):
             self._tidy(index, wanted)
             return False
         self.run += 1
         self._cancel = cancel = Cancellation()
-        self.done, self.total = len(wanted) - n_missing, len(wanted)
+        late: deque[embedding.Pending] = deque()
+        self._late = late
+        self._under_way = missing
 
         def pending() -> list[embedding.Pending]:
             return embedding.pending_texts(corpus, have, preferred)
 
         threading.Thread(
-            target=self._embed, args=(pending, files, self.run, self.fresh, cancel), name="nm-embedding", daemon=True
+            target=self._embed,
+            args=(pending, late, files, self.run, self.fresh, cancel),
+            name="nm-embedding",
+            daemon=True,
         ).start()
         self.fresh = False
         return True
@@ -102,12 +124,16 @@ class VectorWork:
         if block.run != self.run or self._cancel is None:
             return False
         self._cancel = None
+        if self._late and block.error is None and self.start(index, ()):
+            # They came when the thread had looked for the last time.
+            return False
         self._tidy(index, embedding.wanted_keys(index.corpus()))
         return True
 
     def _embed(
         self,
         pending: Callable[[], list[embedding.Pending]],
+        late: deque[embedding.Pending],
         files: ModelFiles,
         run: int,
         fresh: bool,
@@ -118,6 +144,7 @@ class VectorWork:
             # Writing out thousands of texts takes a second, which the next saved file should not wait for.
             embedding.embed_pending(
                 pending(),
+                late,
                 files,
                 self._cache,
                 threads=self._threads,

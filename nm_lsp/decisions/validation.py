@@ -84,6 +84,13 @@ def escaped_line(text: str) -> str:
     return text if text.isprintable() else escaped(text, one_line=True)
 
 
+def fitted_line(text: str | None, limit: int) -> str | None:
+    """What `checked_line` takes, of a name that somebody else chose (git's user, a branch, an editor): odd characters
+    written out, cut at `limit`. None where nothing is left."""
+    line = escaped(text or "", one_line=True)
+    return (line if len(line) <= limit else f"{line[: limit - 1]}…") or None
+
+
 def _is_unsafe(sign: str, allowed: str) -> bool:
     if sign in allowed:
         return False

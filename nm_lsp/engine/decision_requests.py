@@ -250,7 +250,8 @@ class HistoryResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsOfParams:
-    """What was believed at a commit or a time (ISO 8601); exactly one of the two. `id` restricts to one decision."""
+    """What was believed at a commit (what was recorded in its history, or before it was made) or at a time (ISO 8601);
+    exactly one of the two. `id` restricts to one decision."""
 
     commit: str | None = None
     time: str | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from nm_lsp.engine.decision_requests import (
     DecisionImportParams,
     GetParams,
     HistoryParams,
+    RecordParams,
     RedactParams,
     ReinstateParams,
     RestoreParams,
@@ -438,3 +440,28 @@ def test_a_reason_that_no_import_would_take_is_not_written(bench: Bench, reason:
     with pytest.raises(InvalidInput, match="reason"):
         bench.invalidate(identity, reason)
     assert detail(bench, identity).row.status == "active"
+
+
+@pytest.mark.parametrize("name", ["", " ", None, "x" * 500, "an\u202eeditor", "two\nlines"])
+def test_what_any_editor_person_or_branch_is_called_can_be_exported_and_imported(
+    bench: Bench, name: str | None
+) -> None:
+    if name and name.isprintable() and name.strip():
+        bench.git("config", "user.name", name)
+        bench.git("checkout", "-q", "-b", name[:240])
+    params = RecordParams(title="Good", rationale="Because.", files=("a.py",))
+    made = bench.desk.record(params, Cancellation(), Caller("lsp", name)).decision.row.id
+    bench.export(dir=DIR)
+    bench.commit({})
+    result = clone(bench, "other").import_(DIR)
+    assert (result.imported, result.problems) == ((made,), ())
+
+
+def test_what_an_older_version_wrote_for_an_editor_without_a_name_is_imported(bench: Bench) -> None:
+    made = bench.record("Good", "a.py")
+    bench.export(dir=DIR)
+    (file,) = (bench.root / DIR).glob("nm-*.md")
+    text, n = re.subn(r'"client": ?"tests"', '"client":""', file.read_text())
+    assert n
+    bench.commit({file.relative_to(bench.root).as_posix(): text})
+    assert clone(bench, "other").import_(DIR).imported == (made,)

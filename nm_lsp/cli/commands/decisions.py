@@ -308,7 +308,7 @@ def import_(
             )
             for problem in result.problems:
                 output.warn(problem)
-    if result.problems and not (result.imported or result.merged or result.unchanged):
+    if result.problems:
         raise typer.Exit(Exit.NOTHING)
 
 

@@ -19,7 +19,7 @@ from nm_lsp.decisions.fold import (
     refuse_superseding_cycle,
 )
 from nm_lsp.decisions.model import Anchor, DecisionId, Plain, new_id, resolve_id
-from nm_lsp.decisions.validation import MAX_REASON, checked_fields, checked_prose
+from nm_lsp.decisions.validation import MAX_AUTHOR, MAX_REASON, checked_fields, checked_prose, fitted_line
 from nm_lsp.decisions.verdicts import Reason, Status
 from nm_lsp.engine.decision_requests import (
     AcknowledgeParams,
@@ -62,11 +62,11 @@ class Scene:
             decision=decision,
             kind=kind,
             time=self.tree.keeper.now_text(),
-            actor=self.actor(),
+            actor=fitted_line(self.actor(), 2 * MAX_AUTHOR) or login_name(),
             face=self.caller.face,
-            client=self.caller.client,
+            client=fitted_line(self.caller.client, MAX_AUTHOR),
             commit=look.head.commit,
-            branch=look.head.branch,
+            branch=fitted_line(look.head.branch, MAX_AUTHOR),
             **parts,  # type: ignore[arg-type]
         )
         # What cannot be read back must not be written: it would hide every decision of the store.

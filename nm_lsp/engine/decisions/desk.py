@@ -61,7 +61,7 @@ from nm_lsp.engine.decision_requests import (
     VerifyParams,
     VerifyResult,
 )
-from nm_lsp.engine.decisions import acts, auditing, exchange, views
+from nm_lsp.engine.decisions import acts, auditing, exchange, past, views
 from nm_lsp.engine.decisions.acts import Scene
 from nm_lsp.engine.decisions.anchoring import Prefix, prefix_of
 from nm_lsp.engine.decisions.code import Grammars
@@ -333,7 +333,7 @@ class Desk:
 
     def as_of(self, params: AsOfParams, cancel: Cancellation, caller: Caller) -> AsOfResult:
         cancel.check()
-        return views.as_of(self.tree, self.prefix, params, self._judged_at)
+        return past.as_of(self.tree, self.prefix, params, self._judged_at)
 
     def diff(self, params: DiffParams, cancel: Cancellation, caller: Caller) -> DiffResult:
         return views.diff(self.tree, self._fresh(cancel), self.prefix, params)

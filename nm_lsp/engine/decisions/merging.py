@@ -224,7 +224,8 @@ def check(event: Event) -> None:
     checked_line(event.id, "event.id", MAX_WORD)
     checked_line(event.actor, "event.actor", 2 * MAX_AUTHOR)
     for value, name in ((event.client, "event.client"), (event.branch, "event.branch")):
-        if value is not None:
+        # Empty is what versions before this one wrote for an editor without a name.
+        if value:
             checked_line(value, name, MAX_AUTHOR)
     if event.reason is not None:
         checked_prose(event.reason, "reason", MAX_REASON)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 
 from nm_lsp.base.errors import GitUnavailable, InvalidInput, NotFound
 from nm_lsp.decisions.events import Event, EventKind
-from nm_lsp.decisions.fold import fold_all
 from nm_lsp.decisions.model import AnchorKind, DecisionId, Sighting, unpack_text
 from nm_lsp.decisions.validation import escaped, escaped_line
 from nm_lsp.decisions.verdicts import AnchorView, Status, Verdict, aged, orphaned
 from nm_lsp.engine.decision_requests import (
-    AsOfParams,
-    AsOfResult,
     AuditParams,
     AuditResult,
     AuditView,
@@ -34,7 +30,6 @@ from nm_lsp.engine.decisions import auditing
 from nm_lsp.engine.decisions.acts import find
 from nm_lsp.engine.decisions.anchoring import Prefix, repository_path
 from nm_lsp.engine.decisions.code import Grammars
-from nm_lsp.engine.decisions.keeper import Held
 from nm_lsp.engine.decisions.marks import Placement
 from nm_lsp.engine.decisions.rows import SHORT, Describer
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
@@ -204,48 +199,6 @@ def _sentence(event: Event) -> str:
             return f"{event.after.get('field')} redacted {by}{why}"
         case _:
             return f"{event.kind.value} {by}{why}"
-
-
-def as_of(tree: WorkTree, prefix: Prefix, params: AsOfParams, judge: Callable[[str | None, Held], Look]) -> AsOfResult:
-    """What was believed at a commit (all that is recorded by now, judged there) or at a time (both as they were)."""
-    if (params.commit is None) == (params.time is None):
-        raise InvalidInput("commit", "give either a commit or a time.")
-    now = tree.look()
-    if params.commit is not None:
-        if tree.git is None:
-            raise NotFound("There is no repository, so there are no commits.")
-        commit = tree.git.resolve(params.commit)
-        if commit is None:
-            raise NotFound(f"There is no commit {escaped(params.commit[:80], one_line=True)} here.")
-        look, at = judge(commit, now.held), commit
-    else:
-        assert params.time is not None
-        at = _utc(params.time)
-        head = now.head.commit
-        commit = tree.git.commit_at(at, head) if tree.git is not None and head is not None else None
-        look = judge(commit, _held_at(tree, at))
-    ids = [find(look, params.id)] if params.id is not None else sorted(look.records)
-    describer = Describer.of(tree, look, prefix, ids)
-    return AsOfResult(at, commit, tuple(describer.row(i) for i in ids))
-
-
-def _utc(text: str) -> str:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput(
-            "time", f"{text[:40]!r} is not a time.", hint="Write it like 2026-01-31T12:00:00Z."
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
-
-
-def _held_at(tree: WorkTree, at: str) -> Held:
-    store = tree.keeper.store()
-    events = store.changes(0).events if store is not None else ()
-    past = [event for event in events if event.time <= at]
-    return Held(len(past), fold_all(past))
 
 
 # -- what changed --------------------------------------------------------------------------------------------------

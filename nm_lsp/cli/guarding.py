@@ -13,7 +13,7 @@ from pathlib import Path
 from nm_lsp.base.errors import InvalidInput, NmError
 from nm_lsp.cli.exits import Exit
 from nm_lsp.cli.output import Output, clean
-from nm_lsp.engine.decisions.guard import Guarded, GuardResult
+from nm_lsp.engine.decisions.guard import Guarded, GuardResult, is_doubted
 from nm_lsp.engine.decisions.guard import guard as ask
 from nm_lsp.engine.decisions.home import STORE_FOLDER, root_by_hand
 
@@ -71,12 +71,14 @@ def _document(result: GuardResult) -> dict[str, object]:
 def _print(output: Output, result: GuardResult) -> None:
     for row in result.paths:
         if not row.decisions:
-            output.note(f"{row.path}: no decision governs it")
+            found = "nobody knows what governs it" if result.problems else "no decision governs it"
+            output.note(f"{row.path}: {found}{'' if row.exists else ' (there is no such file)'}")
             continue
         output.text(output.style(clean(row.path), "bold"))
         for guarded in row.decisions:
             status = guarded.decision.status
-            label = output.style(status.upper().ljust(11), STATUS_COLOURS[status])
+            counts = status != "invalidated" or is_doubted(guarded.decision)
+            label = output.style(status.upper().ljust(11), STATUS_COLOURS[status] if counts else "dim")
             output.text(f"  {label}  {guarded.decision.id}  {clean(guarded.decision.title)}{_where(guarded)}")
             if guarded.decision.status_reason:
                 output.text(f"               {clean(guarded.decision.status_reason)}")
@@ -114,7 +116,7 @@ def _answer_hook(output: Output, *, ask_person: bool) -> None:
     if rows:
         told = _for_agent(path, rows)
         specific: dict[str, object] = {"hookEventName": "PreToolUse", "additionalContext": told}
-        lost = [guarded for guarded in rows if guarded.decision.status != "active"]
+        lost = [row for row in rows if row.decision.status == "unknown" or is_doubted(row.decision)]
         if lost:
             names = "; ".join(_in_one_line(guarded) for guarded in lost)
             answer["systemMessage"] = f"{path} is governed by decisions that do not hold as they stand: {names}"

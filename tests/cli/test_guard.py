@@ -29,6 +29,7 @@ from nm_lsp.engine.decision_requests import (
     InvalidateParams,
     RecordParams,
     RestoreParams,
+    SupersedeParams,
 )
 from nm_lsp.engine.decisions.alone import open_desk
 from nm_lsp.engine.decisions.code import Grammars
@@ -463,6 +464,43 @@ def test_exit_codes(repo: Repo, run: Run) -> None:
     code, _, err = run("guard", "a.py")
     assert code == 4
     assert "damaged" in err or "not a decision database" in err
+
+
+def test_a_path_is_understood_as_it_is_typed(repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that names a governed file is answered with the all-clear."""
+    repo.record("a.py::f")
+    repo.record("src/b.py")
+    repo.commit(a_py=G, src__b_py="x = 2\n")
+    assert [run("guard", path)[0] for path in ("a.py::f", "a.py::g", "src/b.py::x", "./src/../a.py")] == [3] * 4
+    code, _, err = run("guard", "nowhere.py")
+    assert (code, err) == (0, "nowhere.py: no decision governs it (there is no such file)\n")
+    monkeypatch.chdir(repo.root / "src")
+    assert guard(["b.py"], Path.cwd()).doubted
+    assert guard(["src/b.py"], Path.cwd()).doubted
+    assert guard(["a.py"], Path.cwd()).doubted
+    assert not guard(["c.py"], Path.cwd()).doubted
+
+
+def test_what_another_took_the_place_of_counts_no_more(repo: Repo, run: Run) -> None:
+    first, second = repo.record("a.py", title="Old"), repo.record("a.py", title="New")
+    repo.desk("supersede", SupersedeParams(id=first, by=second, reason="We moved."))
+    code, out, _ = run("guard", "a.py")
+    assert code == 0
+    assert f"INVALIDATED  {first}" in out
+    hook = json.dumps({"tool_input": {"file_path": "a.py"}, "cwd": str(repo.root)})
+    assert "systemMessage" not in json.loads(run("guard", "--hook", stdin=hook)[1])
+    repo.commit(a_py=G)
+    assert run("guard", "a.py")[0] == 3
+
+
+def test_where_the_store_is_lost_no_file_is_said_to_be_free(repo: Repo, run: Run) -> None:
+    repo.record("a.py")
+    for file in (repo.root / ".neuralmind/lsp").glob("memory.db*"):
+        file.unlink()
+    code, _, err = run("guard", "a.py")
+    assert code == 4
+    assert "a.py: nobody knows what governs it" in err
+    assert "nm-lsp decisions recover" in err
 
 
 def test_wrong_command_lines_and_help_are_the_ordinary_ones(run: Run) -> None:

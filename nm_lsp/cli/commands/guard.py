@@ -15,7 +15,10 @@ app = command_app()
 @app.command()
 def guard(
     paths: Annotated[
-        list[str] | None, typer.Argument(metavar="PATH...", help="Files, also ones that do not exist yet.")
+        list[str] | None,
+        typer.Argument(
+            metavar="PATH...", help="Files, also ones that do not exist yet; PATH::SYMBOL asks for its whole file."
+        ),
     ] = None,
     hook: Annotated[
         bool,
@@ -30,8 +33,8 @@ def guard(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing; the exit code says it.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Print the decisions that govern files, with status and reasons. Exits with 3 if one is not active, with 4 if
-    nobody knows."""
+    """Print the decisions that govern files, with status and reasons. Exits with 3 if one is stale, or invalidated
+    without another in its place; with 4 if nobody knows."""
     if not paths and not hook:
         raise typer.BadParameter("name at least one path")
     raise typer.Exit(guard_command(paths or [], as_json=as_json, quiet=quiet, hook=hook, ask_person=ask_person))

@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,19 +56,20 @@ class Guarded:
 
 @dataclass(frozen=True, slots=True)
 class GuardedPath:
-    """`path` as it was asked for; `root` is the absolute path that `repo_path` and those of anchors are relative to,
-    None where nothing governs."""
+    """`path` as it was asked for; `exists`: something is there. `root` is the absolute path that `repo_path` and those
+    of anchors are relative to, None where nothing governs."""
 
     path: str
     root: str | None
     repo_path: str | None
     decisions: tuple[Guarded, ...]
+    exists: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class GuardResult:
-    """`doubted`: a governing decision is STALE or INVALIDATED. `unknown`: of one nobody knows, or a `problem` kept the
-    question from being answered."""
+    """`doubted`: a governing decision is STALE, or INVALIDATED without another in its place. `unknown`: of one nobody
+    knows, or a `problem` kept the question from being answered."""
 
     paths: tuple[GuardedPath, ...]
     doubted: bool
@@ -95,13 +96,15 @@ class _FromRoot:
 
 
 def guard(paths: Sequence[str], base: Path, *, git: str = "git", revival: bool = False) -> GuardResult:
-    """The decisions that govern `paths` (absolute, or relative to `base`), judged at the HEAD of their work tree.
+    """The decisions that govern `paths` (absolute, or relative to `base`; where nothing is there, to its repository),
+    judged at the HEAD of their work tree.
 
-    Paths need not exist; a folder asks for all files below it. What lies outside a repository is governed by nothing.
+    Paths need not exist; a folder asks for all files below it, `path::symbol` for its whole file. What lies outside a
+    repository is governed by nothing.
     """
     groups: dict[Path, list[tuple[str, Path]]] = {}
     for path in paths:
-        target = _real_parent(Path(os.path.normpath(base / path)))
+        target = _real_parent(_place(path, base))
         folder = target if target.is_dir() and not _is_submodule(target, base) else _existing(target.parent)
         groups.setdefault(root_by_hand(folder) or folder, []).append((path, target))
     answered: dict[str, GuardedPath] = {}
@@ -111,11 +114,18 @@ def guard(paths: Sequence[str], base: Path, *, git: str = "git", revival: bool =
             answered.update(_guard_folder(folder, asked, git, revival))
         except (StoreProblem, GitUnavailable) as problem:
             problems.append(str(problem))
-    rows = tuple(answered.get(path) or GuardedPath(path, None, None, ()) for path in paths)
-    found = {guarded.decision.status for row in rows for guarded in row.decisions}
-    doubted = bool(found & {Status.STALE.value, Status.INVALIDATED.value})
+    there = {path: os.path.lexists(target) for asked in groups.values() for path, target in asked}
+    rows = tuple(replace(answered.get(path) or GuardedPath(path, None, None, ()), exists=there[path]) for path in paths)
+    shown = [guarded.decision for row in rows for guarded in row.decisions]
+    found = {row.status for row in shown}
+    doubted = any(is_doubted(row) for row in shown)
     unknown = bool(problems) or Status.UNKNOWN.value in found
     return GuardResult(rows, doubted, unknown, tuple(dict.fromkeys(problems)))
+
+
+def is_doubted(row: DecisionRow) -> bool:
+    """One that another took the place of is history: what the other is worth decides."""
+    return row.status == Status.STALE.value or (row.status == Status.INVALIDATED.value and row.superseded_by is None)
 
 
 def _guard_folder(
@@ -293,9 +303,18 @@ def _store_file(home: Path) -> Path | None:
         raise StoreProblem(
             f"The decision store {folder / _DATABASE} is missing, and there is something to restore it from.",
             reason="lost",
-            hint="Open the folder in an editor, or run `nm-lsp doctor`, to restore it.",
+            hint="`nm-lsp decisions recover` brings it back.",
         )
     return None
+
+
+def _place(path: str, base: Path) -> Path:
+    """Where `path` leads: from `base`, or from the root of its repository where only there is something."""
+    root = root_by_hand(base) or base
+    names = [path, path.partition("::")[0]] if "::" in path else [path]
+    places = [Path(os.path.normpath(start / name)) for name in names for start in (base, root)]
+    # The plain file of `path::symbol` where neither is there: a name with colons is no usual one.
+    return next((place for place in places if os.path.lexists(place)), places[-2])
 
 
 def _real_parent(path: Path) -> Path:

@@ -282,6 +282,9 @@ def _revision(repo: Repo) -> int:
     if not path.exists():
         return 0
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'facts'").fetchone() is None:
+            # The file is made before its tables.
+            return 0
         row = connection.execute("SELECT value FROM facts WHERE name = 'revision'").fetchone()
     return int(row[0]) if row else 0
 

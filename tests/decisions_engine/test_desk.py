@@ -30,8 +30,10 @@ from nm_lsp.engine.decision_requests import (
     SupersedeParams,
     VerifyParams,
 )
+from nm_lsp.engine.decisions.guard import guard
 from nm_lsp.engine.requests import Nothing
 from nm_lsp.storage.backups import Backup, Backups, CopyTo
+from nm_lsp.storage.recovery import StoreLost
 
 from .conftest import CALLER, Bench
 
@@ -323,6 +325,27 @@ def test_a_linked_work_tree_has_a_status_of_its_own_and_the_same_store(bench: Be
     assert not (tmp_path / "linked" / ".neuralmind").exists()
     restore(side, identity)
     assert (status(side, identity), status(bench, identity)) == ("active", "active")
+
+
+def test_the_memory_of_a_bare_repository_stays_where_it_is(bench: Bench, tmp_path: Path) -> None:
+    bench.git("clone", "-q", "--bare", ".", str(tmp_path / "shared.git"))
+    bare = Bench(tmp_path / "shared.git")
+    bare.git("worktree", "add", "-q", str(tmp_path / "main"), "main")
+    first = Bench(tmp_path / "main")
+    identity = first.record("Keep x", "a.py")
+    bare.git("worktree", "add", "-q", str(tmp_path / "alpha"), "-b", "side")
+    listed_first = Bench(tmp_path / "alpha")
+    assert status(listed_first, identity) == "active"
+    assert guard(["a.py"], tmp_path / "alpha").paths[0].decisions[0].decision.id == identity
+    first.close()
+    # What git ignores does not keep it from removing a work tree.
+    bare.git("worktree", "remove", str(tmp_path / "main"))
+    left = Bench(tmp_path / "alpha")
+    assert left.tree.look().records == {}
+    assert isinstance(left.tree.keeper.problem, StoreLost)
+    assert "is missing" in guard(["a.py"], tmp_path / "alpha").problems[0]
+    left.tree.keeper.recover("Ada", "cli")
+    assert status(left, identity) == "active"
 
 
 def test_an_amended_commit_is_followed_by_the_hook(bench: Bench) -> None:

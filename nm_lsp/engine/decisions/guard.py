@@ -28,7 +28,7 @@ from nm_lsp.decisions.validation import escaped
 from nm_lsp.decisions.verdicts import AnchorView, Status, Verdict
 from nm_lsp.engine.decision_shapes import DecisionRow
 from nm_lsp.engine.decisions.governing import WIDE, Asked, Governing
-from nm_lsp.engine.decisions.home import STORE_FOLDER, home_of, root_by_hand
+from nm_lsp.engine.decisions.home import STORE_FOLDER, Home, home_of, root_by_hand
 from nm_lsp.engine.decisions.narrowing import NarrowHistory, places_of
 from nm_lsp.engine.decisions.rows import Describer
 from nm_lsp.engine.rewrites import read_rewrites
@@ -133,7 +133,7 @@ def _guard_folder(
 ) -> Iterator[tuple[str, GuardedPath]]:
     if not (folder / ".git").exists():
         return _without_git(folder, asked)
-    if (folder / ".git").is_dir() and _store_file(folder) is None:
+    if (folder / ".git").is_dir() and _store_file(Home(folder, folder)) is None:
         # The main work tree, and so the home of the store: git need not be asked.
         return iter(())
     try:
@@ -245,7 +245,7 @@ def _unknown(
     root: Path, asked: Sequence[tuple[str, Path]], problem: GitUnavailable, store: Path | None = None
 ) -> Iterator[tuple[str, GuardedPath]]:
     """By the names as they were given: nobody knows whether these hold, or where others moved."""
-    store = store or _store_file(root)
+    store = store or _store_file(Home(root, root))
     if store is None:
         raise problem
     questions = {given: _question(path, root) for given, path in asked}
@@ -286,15 +286,15 @@ def _shown(look: _Judged, root: Path, questions: Mapping[str, Asked]) -> Iterato
 # -- places --------------------------------------------------------------------------------------------------------
 
 
-def _store_file(home: Path) -> Path | None:
+def _store_file(home: Home) -> Path | None:
     """The store's file; None where there never was one. Raises `StoreProblem` where there was one and it is gone."""
-    folder = home / STORE_FOLDER
+    folder = home.folder / STORE_FOLDER
     if (folder / _DATABASE).exists():
         return folder / _DATABASE
     # Imported here because most repositories with decisions have their store at home.
     from nm_lsp.storage.locations import state_root
 
-    path_hash = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
+    path_hash = hashlib.sha256(os.fsencode(home.kept_as)).hexdigest()[:16]
     kept = list(state_root().glob(f"*-{path_hash}"))
     for elsewhere in kept:
         if (elsewhere / "store" / _DATABASE).exists():

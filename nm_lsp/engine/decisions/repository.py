@@ -29,15 +29,15 @@ class Repositories:
     def keeper(self, place: Place | None, folder: Path, git: GitRepository | None) -> Keeper:
         """The store of the repository at `place`, or of the bare `folder` where there is no repository.
 
-        It lies in the main work tree, so that all work trees share it; for a bare repository in the first one listed.
+        It lies in the main work tree, so that all work trees share it; for a bare repository in one of them (`home`).
         """
         identity = place.common_dir if place is not None else folder
         with self._lock:
             keeper = self._keepers.get(identity)
             if keeper is None:
                 home = home_of(place, folder, git)
-                backups = state_folder(self._state or state_root(), _root_commit(git), home)
-                keeper = Keeper(home / STORE_FOLDER, backups, backups / "store", self._clock)
+                backups = state_folder(self._state or state_root(), _root_commit(git), home.kept_as)
+                keeper = Keeper(home.folder / STORE_FOLDER, backups, backups / "store", self._clock)
                 self._keepers[identity] = keeper
             return keeper
 

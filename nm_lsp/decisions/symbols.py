@@ -45,15 +45,19 @@ class SymbolReader:
         now = self._blob(content)
         if now is None:
             return None
-        seen = self._seen(sighting, name)
-        if seen is None:
-            return None
         text = self._code.symbol_text(path, name, now)
+        if sighting.packed_text is not None:
+            if text is None:
+                return False
+            if self._code.same_symbol(path, unpack_text(sighting.packed_text), text):
+                return True
+        # Another version of the grammar may let a symbol begin elsewhere than it did when the text was kept.
+        seen = self._seen_in_file(sighting, name)
+        if seen is None:
+            return None if sighting.packed_text is None else False
         return text is not None and self._code.same_symbol(path, seen, text)
 
-    def _seen(self, sighting: Sighting, name: str) -> bytes | None:
-        if sighting.packed_text is not None:
-            return unpack_text(sighting.packed_text)
+    def _seen_in_file(self, sighting: Sighting, name: str) -> bytes | None:
         seen = sighting.files[0]
         bytes_seen = self._blob(seen.fp) if seen.fp is not None else None
         return None if bytes_seen is None else self._code.symbol_text(seen.path, name, bytes_seen)

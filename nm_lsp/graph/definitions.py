@@ -45,6 +45,7 @@ class Entry:
 def entries_of(source: Source) -> list[Entry]:
     """All definitions and scopes; the first entry is the module, which encloses everything."""
     above = _index_above(source)
+    leads = {end: start for start, end in source.spans("lead")}
     wrappers = _wrappers(source)
     describe, data = source.language.describe, source.data
     end_of_file = len(data)
@@ -70,7 +71,7 @@ def entries_of(source: Source) -> list[Entry]:
             # Some grammars count the line's end as part of a definition.
             while end > start and data[end - 1] in b"\r\n":
                 end -= 1
-            start, lead = _lead(source, above, start)
+            start, lead = _lead(source, above, leads, start)
             entries.append(
                 Entry(
                     start, end, _KINDS.get(capture), found.name, found.name_start, found.name_end, signature_start,
@@ -111,35 +112,39 @@ def _wrappers(source: Source) -> dict[int, tuple[int, int]]:
     return wrappers
 
 
-def _index_above(source: Source) -> dict[int, tuple[int, int, bool]]:
-    """What may belong to a definition below it, by the line it ends on: start, end, whether it is a comment."""
-    above: dict[int, tuple[int, int, bool]] = {}
+def _index_above(source: Source) -> dict[int, int]:
+    """The comments that begin their lines, start by the line they end on: they may belong to a definition below."""
+    above: dict[int, int] = {}
     line, starts, data = source.lines.line, source.lines.starts, source.data
-    spans = [(start, end, True) for start, end in source.comments]
-    spans += [(start, end, False) for start, end in source.spans("lead")]
-    for start, end, is_comment in spans:
+    for start, end in source.comments:
         first = line(start)
         if data[starts[first] : start].isspace() or starts[first] == start:
             # Some grammars count the line's end as part of a line comment.
-            last = line(end - 1 if data[end - 1 : end] == b"\n" else end)
-            above[last] = (start, end, is_comment)
+            above[line(end - 1 if data[end - 1 : end] == b"\n" else end)] = start
     return above
 
 
-def _lead(source: Source, above: dict[int, tuple[int, int, bool]], start: int) -> tuple[int, tuple[int, ...]]:
-    """Where a definition begins with what stands directly above it in the same column, and the comments there."""
-    line, starts = source.lines.line, source.lines.starts
-    row = line(start)
-    column = start - starts[row]
+def _lead(source: Source, above: dict[int, int], leads: dict[int, int], start: int) -> tuple[int, tuple[int, ...]]:
+    """Where a definition begins with what belongs to it, and the comments there: attributes with nothing but blanks
+    between, and comments directly above it in the same column."""
+    line, starts, data = source.lines.line, source.lines.starts, source.data
     comments: list[int] = []
-    while (found := above.get(row - 1)) is not None:
-        row = line(found[0])
-        if found[0] - starts[row] != column or source.data.startswith(b"#!", found[0]):
-            break
-        start = found[0]
-        if found[2]:
-            comments.append(start)
-    return start, tuple(reversed(comments))
+    while True:
+        while leads and (lead := leads.get(_end_before(data, start))) is not None:
+            start = lead
+        row = line(start)
+        comment = above.get(row - 1)
+        if comment is None or comment - starts[line(comment)] != start - starts[row] or data.startswith(b"#!", comment):
+            return start, tuple(reversed(comments))
+        start = comment
+        comments.append(start)
+
+
+def _end_before(data: bytes, position: int) -> int:
+    """Where the text before the blanks before `position` ends."""
+    while position and data[position - 1] in b" \t\r\n":
+        position -= 1
+    return position
 
 
 def _qualify(entries: list[Entry]) -> None:

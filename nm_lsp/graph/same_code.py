@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import zip_longest
 
 from tree_sitter import Node, Tree
 
+from nm_lsp.base.recent import Recent
 from nm_lsp.graph import model
 from nm_lsp.graph.comments import is_directive
 from nm_lsp.graph.extract import parse_data
@@ -27,7 +27,8 @@ from nm_lsp.graph.syntax import Limit, Unparsable, parse_bytes
 _LINE_LAYOUT = frozenset({"markdown", "yaml", "make"})
 _TIME_LIMIT_S = 5.0
 # Files parsed last: several symbols of one are asked for, and one that was judged is shown next.
-_REMEMBERED = 256
+_parsed: Recent[tuple[model.Node, ...]] = Recent(256, 20_000_000)
+_NODE_BYTES = 1_500
 _BOM = b"\xef\xbb\xbf"
 # Between the parts of these nodes a blank is text, not layout.
 _VERBATIM = re.compile(r"string|heredoc|regex|char|text|content|symbol_array")
@@ -35,6 +36,10 @@ _LAYOUT_AFTER_ALL = re.compile(r"concatenated|context|character_class_escape")
 # Python's statements whose later parts begin lines of their own, and those parts.
 _COMPOUND = frozenset({"if_statement", "for_statement", "while_statement", "try_statement", "decorated_definition"})
 _CLAUSE = re.compile(r"_clause$|^decorator$|^(?:class|function)_definition$")
+# Where a name may be declared several times before its code comes, and what the code, or such a declaration, has.
+_DECLARED_FIRST = frozenset({"typescript", "tsx", "c", "cpp", "python"})
+_OVERLOAD = re.compile(rb"\s*@(?:[\w.]+\.)?overload\b")
+BETWEEN_HOMONYMS = b"\0"
 _CONTINUATION = re.compile(rb"\\\r?\n")
 _INDENTATION = re.compile(rb"(?:[ \t\f]*\r?\n)*([ \t]+)\S")
 
@@ -77,6 +82,9 @@ def same_symbol(old: bytes, new: bytes, language: str | None) -> bool:
         return _bare_lines(old) == _bare_lines(new)
     if language not in CODE_LANGUAGES:
         return False
+    if BETWEEN_HOMONYMS in old or BETWEEN_HOMONYMS in new:
+        pairs = zip_longest(old.split(BETWEEN_HOMONYMS), new.split(BETWEEN_HOMONYMS), fillvalue=b"")
+        return all(same_symbol(one, other, language) for one, other in pairs)
     if language == "python":
         # An indented text is read as a block. Cutting its indentation off would also change the strings in it.
         return bool(_equal_trees(old, new, language, _python_block(old), _python_block(new)))
@@ -90,9 +98,14 @@ def same_symbol(old: bytes, new: bytes, language: str | None) -> bool:
     return False
 
 
-@lru_cache(maxsize=_REMEMBERED)
 def nodes_of(data: bytes, language: str) -> tuple[model.Node, ...]:
     """The symbols of a text without byte-order mark, as of a file without a name; none where it cannot be parsed."""
+    return _parsed.get(
+        language, data, make=lambda: _nodes(data, language), weight=lambda nodes: _NODE_BYTES * len(nodes)
+    )
+
+
+def _nodes(data: bytes, language: str) -> tuple[model.Node, ...]:
     try:
         return parse_data("", data, language, Limit(_TIME_LIMIT_S, None)).nodes
     except Unparsable:
@@ -103,18 +116,32 @@ def symbol_text(text: bytes, language: str | None, qualified_name: str) -> bytes
     """The text of a symbol with its decorators and the comment above it, or None when the file has no such symbol.
 
     `qualified_name` is what follows `::` in a node id, `#2` for the second of several homonyms included. Where nothing
-    but blanks precede the symbol on its line they are part of the text, so that its indentation is known.
+    but blanks precede the symbol on its line they are part of the text, so that its indentation is known. A name that
+    is declared before its code comes (overloads, prototypes) means all of them, with `BETWEEN_HOMONYMS` between.
     """
     if language is None or (language not in CODE_LANGUAGES and language not in DOCUMENT_LANGUAGES):
         return None
     data = text.removeprefix(_BOM)
-    for node in nodes_of(data, language):
-        if node.id == f"::{qualified_name}":
-            start = data.rfind(b"\n", 0, node.span.start_byte) + 1
-            if data[start : node.span.start_byte].strip():
-                start = node.span.start_byte
-            return data[start : node.span.end_byte]
-    return None
+    nodes = nodes_of(data, language)
+    first = next((node for node in nodes if node.id == f"::{qualified_name}"), None)
+    if first is None:
+        return None
+    found = _text_of(first, data)
+    if language in _DECLARED_FIRST and first.qualified_name == qualified_name and _is_declaration(found, language):
+        homonyms = (node for node in nodes if node.qualified_name == qualified_name)
+        return BETWEEN_HOMONYMS.join(_text_of(node, data) for node in homonyms)
+    return found
+
+
+def _text_of(node: model.Node, data: bytes) -> bytes:
+    start = data.rfind(b"\n", 0, node.span.start_byte) + 1
+    if data[start : node.span.start_byte].strip():
+        start = node.span.start_byte
+    return data[start : node.span.end_byte]
+
+
+def _is_declaration(text: bytes, language: str) -> bool:
+    return _OVERLOAD.match(text) is not None if language == "python" else b"{" not in text
 
 
 def _bare_lines(text: bytes) -> list[bytes]:

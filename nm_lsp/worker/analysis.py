@@ -14,7 +14,7 @@ from nm_lsp.search.segment import NO_KEY, FileStamp, IndexedFile
 from nm_lsp.search.tokens import TOKENS_VERSION, terms_of
 from nm_lsp.worker.sources import Candidate, Unreadable, decode, read_bytes
 
-GRAPH_VERSION = 1
+GRAPH_VERSION = 2
 ANALYZER = f"graph {GRAPH_VERSION}, terms {TOKENS_VERSION}, texts {EMBEDDING_TEXT_VERSION}"
 """Changes whenever the same file would give other rows; an index of another analyzer is built anew."""
 

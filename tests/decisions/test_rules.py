@@ -14,9 +14,10 @@ from nm_lsp.decisions.acts import confirmation, restorable
 from nm_lsp.decisions.changes import EMPTY_FILES, Change, pair_renames
 from nm_lsp.decisions.fold import DecisionRecord, FindingKey, Memory, Standing
 from nm_lsp.decisions.globs import anchor_governs
-from nm_lsp.decisions.model import Anchor, AnchorKind, Decision, DecisionId, SeenFile, parse_anchor
+from nm_lsp.decisions.model import Anchor, AnchorKind, Decision, DecisionId, SeenFile, Sighting, pack_text, parse_anchor
 from nm_lsp.decisions.staleness import Judge, judge_saved, unknown_verdicts
 from nm_lsp.decisions.steps import DoubtKind
+from nm_lsp.decisions.symbols import SymbolReader
 from nm_lsp.decisions.verdicts import Reason, Relation, Severity, Status, Verdict, aged, orphaned
 
 ONE = DecisionId("nm-aaaaaaaa")
@@ -95,7 +96,8 @@ class FakeHistory:
 
     def blob(self, content: str) -> bytes | None:
         self._check()
-        return None if content in self.missing else self.texts[content].encode()
+        text = self.texts.get(content)
+        return None if text is None or content in self.missing else text.encode()
 
 
 class Words:
@@ -283,6 +285,18 @@ def test_a_symbol_is_doubted_by_its_code_alone(desk: Desk) -> None:
     assert desk.look(c).reason is Reason.CHANGED
     d = desk.git.commit(b, gov="g 2")
     assert desk.look(d).reason is Reason.CHANGED
+
+
+def test_a_symbol_kept_by_another_grammar_is_read_from_what_was_seen() -> None:
+    texts = {blob(text): text.encode() for text in ("f 1", "f 1 # note", "f 2")}
+    sighting = Sighting(
+        parse_anchor("gov.py::f"), (SeenFile("gov.py", blob("f 1"), None),), pack_text(b"f 1 decorated")
+    )
+    reader = SymbolReader(texts.get, Words())
+    assert reader.holds(sighting, "gov.py", blob("f 1 # note"))
+    assert not reader.holds(sighting, "gov.py", blob("f 2"))
+    del texts[blob("f 1")]
+    assert not SymbolReader(texts.get, Words()).holds(sighting, "gov.py", blob("f 1 # note"))
 
 
 def test_a_symbol_follows_into_the_only_added_file_that_holds_it(desk: Desk) -> None:
@@ -532,7 +546,7 @@ def test_at_risk_is_what_a_commit_of_the_uncommitted_bytes_would_doubt(desk: Des
     def risk(**now: str | None) -> dict[DecisionId, list[DoubtKind]]:
         paths = {name.replace("__", "/") + ".py": text for name, text in now.items()}
         changes = [Change(p, desk.git.trees[a].get(p), None if t is None else blob(t)) for p, t in paths.items()]
-        found = desk.judge.at_risk(a, verdicts, changes, lambda content: texts[content].encode())
+        found = desk.judge.at_risk(a, verdicts, changes, lambda content: texts.get(content, "f 1").encode())
         return {identity: [doubt.kind for doubt in doubts] for identity, doubts in found.items()}
 
     assert risk(gov="f 1 # note", x="2", src__new="3") == {}

@@ -291,6 +291,34 @@ def test_symbol_text_is_the_span_with_decorators_or_none() -> None:
     assert symbol_text(b"# A\n\ntext\n\n## B\n\nmore\n# C\n", "markdown", "A.B") == b"## B\n\nmore\n"
 
 
+@pytest.mark.parametrize(
+    ("language", "source", "name", "old", "new"),
+    [
+        ("rust", "#[inline] pub fn f() {}\n", "f", "inline", "cold"),
+        ("rust", "#[a]\n\n// c\n#[b] #[c]\npub fn f() {}\n", "f", "#[a]", "#[d]"),
+        ("typescript", "class A {\n  @Guard(1) f() {}\n}\n", "A.f", "1", "2"),
+        ("typescript", "class A { x = 1; @Get() @Guard(1)\n\n  async f() {} }\n", "A.f", "Get", "Post"),
+        ("ruby", "class A\n  memoize private def f\n    1\n  end\nend\n", "A.f", "memoize ", ""),
+        ("ruby", "class A\n  private_class_method def self.f\n  end\nend\n", "A.f", "private_class_method ", ""),
+        ("typescript", "function f(a: 1): 1;\nfunction f(a: 2): 2;\nfunction f(a) { return a }\n", "f", "rn a", "rn 0"),
+        ("typescript", "class A { f(a: 1): 1; f(a: any) { return a } }\n", "A.f", "rn a", "rn 0"),
+        ("cpp", "class A { public: int f(); };\nint A::f() { return 1; }\n", "A.f", "1", "2"),
+        ("python", "@t.overload\ndef f(a: int): ...\ndef f(a):\n    return a\n", "f", "return a", "return 1"),
+    ],
+)
+def test_what_makes_a_symbol_what_it_is_is_part_of_it(
+    language: str, source: str, name: str, old: str, new: str
+) -> None:
+    """Attributes wherever they stand, what wraps a definition, and the code of what was declared before."""
+    seen, now = (symbol_text(text.encode(), language, name) for text in (source, source.replace(old, new, 1)))
+    spaced = symbol_text(source.replace("(", " (").encode(), language, name)
+    assert seen is not None
+    assert now is not None
+    assert spaced is not None
+    assert not same_symbol(seen, now, language)
+    assert same_symbol(seen, spaced, language)
+
+
 def test_a_python_method_moved_out_of_its_class_keeps_the_text_of_its_strings() -> None:
     inside = b'    def f(self):\n        return """\n        a"""'
     outside = b'def f(self):\n    return """\n    a"""'

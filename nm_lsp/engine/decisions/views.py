@@ -29,7 +29,7 @@ from nm_lsp.engine.decision_requests import (
 from nm_lsp.engine.decisions import auditing
 from nm_lsp.engine.decisions.acts import find
 from nm_lsp.engine.decisions.anchoring import Prefix, repository_path
-from nm_lsp.engine.decisions.code import Grammars
+from nm_lsp.engine.decisions.code import Grammars, shown
 from nm_lsp.engine.decisions.marks import Placement
 from nm_lsp.engine.decisions.rows import SHORT, Describer
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
@@ -244,7 +244,7 @@ def _chosen(verdict: Verdict, seen: tuple[Sighting, ...], wanted: str | None) ->
 
 def _seen_text(tree: WorkTree, sighting: Sighting, path: str) -> str | None:
     if sighting.packed_text is not None:
-        return unpack_text(sighting.packed_text).decode("utf-8", "replace")
+        return shown(unpack_text(sighting.packed_text))
     row = next((file for file in sighting.files if file.path == path), sighting.files[0] if sighting.files else None)
     if row is None or row.fp is None or tree.git is None:
         return None
@@ -266,7 +266,7 @@ def _present_text(tree: WorkTree, sighting: Sighting, view: AnchorView | None, p
     except OSError:
         return None
     if sighting.anchor.symbol is not None:
-        data = Grammars().symbol_text(here, sighting.anchor.symbol, data) or b""
+        return shown(Grammars().symbol_text(here, sighting.anchor.symbol, data) or b"")
     return data.decode("utf-8", "replace")
 
 

@@ -17,6 +17,8 @@ _QUERY = """
 (singleton_method) @function
 (program (assignment left: (constant)) @constant)
 (body_statement (assignment left: (constant)) @constant)
+(call arguments: (argument_list . [(method) (singleton_method)] .)) @wrapper
+(call arguments: (argument_list . (call arguments: (argument_list . [(method) (singleton_method)] .)) .)) @wrapper
 (superclass [(constant) (scope_resolution)] @base)
 (call method: (identifier) arguments: (argument_list [(constant) (scope_resolution)])) @mixin
 (call) @invocation

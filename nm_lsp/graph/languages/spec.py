@@ -6,7 +6,7 @@ The captures of a query mean:
     @namespace                           a node of the kind class whose functions are no methods
     @scope @impl                         qualify what is inside, are no nodes; functions in an `impl` are methods
     @wrapper                             its span is that of its last child, if the only one of its type (`export`)
-    @lead                                stands above a definition and belongs to it (attributes)
+    @lead                                stands before a definition and belongs to it (attributes)
     @comment @doc                        comments; string literals that are documentation
     @call @base @ref                     names used: calls and construction, inheritance, other references
     @mixin                               handed to `bases`, which finds the names inherited from

@@ -109,8 +109,10 @@ class Git:
         timeout_s: float | None = None,
         quick: bool = False,
         own_hooks: bool = False,
+        objects: Path | None = None,
     ) -> bytes:
-        """What `git <arguments>` prints. `own_hooks` leaves the configured path of the hooks as it is, to read it.
+        """What `git <arguments>` prints. `own_hooks` leaves the configured path of the hooks as it is, to read it;
+        `objects` is a folder that takes the place of the repository's objects.
 
         `quick` is for calls that take milliseconds: they are given up after `QUICK_TIMEOUT_S`, and all others with
         them for a while. Raises `NotARepository`, `ObjectMissing` or `GitUnavailable`.
@@ -121,7 +123,9 @@ class Git:
         place = (self.executable, self.folder)
         if time.monotonic() < self._stalled.get(place, 0.0):
             raise self._silent(arguments, "as it should a moment ago")
-        child = self.start(*arguments, takes_input=stdin is not None, own_hooks=own_hooks, keep_stderr=True)
+        child = self.start(
+            *arguments, takes_input=stdin is not None, own_hooks=own_hooks, keep_stderr=True, objects=objects
+        )
         with child:
             try:
                 output, complaint = exchange(child, stdin, limit_s)
@@ -139,7 +143,12 @@ class Git:
         return output
 
     def start(
-        self, *arguments: str, takes_input: bool, own_hooks: bool = False, keep_stderr: bool = False
+        self,
+        *arguments: str,
+        takes_input: bool,
+        own_hooks: bool = False,
+        keep_stderr: bool = False,
+        objects: Path | None = None,
     ) -> subprocess.Popen[bytes]:
         """A running git with pipes. The caller ends it (`end`)."""
         command = [self.executable, *_OPTIONS, *(() if own_hooks else _NO_HOOKS), *arguments]
@@ -148,7 +157,7 @@ class Git:
                 command,
                 executable=program(self.executable),
                 cwd=self.folder,
-                env=environment(),
+                env=environment() | ({"GIT_OBJECT_DIRECTORY": str(objects)} if objects is not None else {}),
                 stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if keep_stderr else subprocess.DEVNULL,

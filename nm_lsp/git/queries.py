@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -303,6 +304,14 @@ class Repository:
         """The blob id that `git add` would give `path` if it held `text`. Raises `FilterNotRun`."""
         self._refuse_filters([path])
         return self._hashed("hash-object", "--stdin", "--path", path, stdin=text)
+
+    def as_stored(self, path: str, text: bytes) -> bytes:
+        """What `git add` would store of `path` if it held `text`, filters applied. Raises `FilterNotRun`."""
+        self._refuse_filters([path])
+        with tempfile.TemporaryDirectory(prefix="nm-lsp-") as folder:
+            objects = Path(folder)
+            blob = self.git.run("hash-object", "-w", "--stdin", "--path", path, stdin=text, objects=objects)
+            return self.git.run("cat-file", "blob", blob.decode("ascii").strip(), objects=objects)
 
     def ignored(self, paths: Iterable[str]) -> set[str]:
         """Those of `paths` that git ignores; tracked files are not."""

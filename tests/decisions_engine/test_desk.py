@@ -232,6 +232,33 @@ def test_the_past_is_answered_as_it_was_believed(bench: Bench) -> None:
         bench.desk.as_of(AsOfParams(commit="nosuch"), GO, CALLER)
 
 
+@pytest.mark.parametrize(
+    ("attributes", "codec"),
+    [("* text eol=crlf", "utf-8"), ("*.py working-tree-encoding=UTF-16LE", "utf-16-le"), ("*.py ident", "utf-8")],
+)
+def test_what_filters_do_to_the_disk_is_no_part_of_a_symbol(bench: Bench, attributes: str, codec: str) -> None:
+    bench.commit({".gitattributes": attributes + "\n"})
+    text = 'def f():\n    """$Id$\n\n    more\n    """\n\n\ndef g():\n    return 1\n'
+    (bench.root / "f.py").write_bytes(text.encode(codec))
+    bench.commit({})
+    (bench.root / "f.py").unlink()
+    bench.git("checkout", "f.py")
+    identity = bench.record("Keep f", "f.py::f")
+    there = (bench.root / "f.py").read_bytes()
+    assert there != text.encode()
+
+    def edit(old: str, new: str) -> None:
+        (bench.root / "f.py").write_bytes(there.replace(old.encode(codec), new.encode(codec)))
+
+    edit("return 1", "return 2")
+    assert bench.desk.risks(None, GO) == {}
+    other = bench.record("Keep f as well", "f.py::f", rationale="Recorded while the file was not committed.")
+    edit("more", "less")
+    assert {mark.decision.id for marks in bench.desk.risks(None, GO).values() for mark in marks} == {identity, other}
+    changed = bench.desk.diff(DiffParams(id=identity), GO, CALLER).text.splitlines()[2:]
+    assert [line for line in changed if line[0] in "+-"] == ["-    more", "+    less"]
+
+
 def test_what_changed_since_is_shown_as_two_texts(bench: Bench) -> None:
     identity = bench.record("Keep x", "a.py")
     bench.commit({"a.py": "x = 2\n"})

@@ -14,7 +14,7 @@ from nm_lsp.decisions.verdicts import AnchorView, Reason, Relation, Status, Verd
 from nm_lsp.engine.decision_requests import DecisionRow, Mark, Marks
 from nm_lsp.engine.decisions.anchoring import is_blob
 from nm_lsp.engine.decisions.rows import Describer, severity_of
-from nm_lsp.engine.decisions.sightings import ScreenBytes, seen_contents
+from nm_lsp.engine.decisions.sightings import ScreenBytes, as_stored, seen_contents
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
 from nm_lsp.git.filters import FilterNotRun
 
@@ -189,7 +189,7 @@ def _blobs(
                 data = (tree.root / path).read_bytes()
             except OSError:
                 return None
-        return data
+        return as_stored(tree, path, data, content)
 
     return blob
 

@@ -90,11 +90,15 @@ def stored_bytes(tree: WorkTree, row: SeenFile, screen: ScreenBytes) -> bytes | 
     data = screen(row.path)
     if data is None:
         data = _disk_bytes(tree.root, row.path)
-    if data is not None and b"\r\n" in data:
-        unix = data.replace(b"\r\n", b"\n")
-        if without_git.blob_id(unix) == row.fp:
-            return unix
-    return data
+    return as_stored(tree, row.path, data, row.fp) if data is not None else None
+
+
+def as_stored(tree: WorkTree, path: str, data: bytes, content: Content | None) -> bytes:
+    """`data`, from the disk or the screen, as git stores it under the id `content`, whatever its filters change."""
+    if tree.git is None or without_git.blob_id(data) == content:
+        return data
+    unix = data.replace(b"\r\n", b"\n")
+    return unix if without_git.blob_id(unix) == content else tree.git.as_stored(path, data)
 
 
 def _disk_bytes(root: Path, path: str) -> bytes | None:

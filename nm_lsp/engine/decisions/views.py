@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from nm_lsp.base.errors import GitUnavailable, InvalidInput, NotFound
 from nm_lsp.decisions.events import Event, EventKind
@@ -32,6 +33,7 @@ from nm_lsp.engine.decisions.anchoring import Prefix, repository_path
 from nm_lsp.engine.decisions.code import Grammars, shown
 from nm_lsp.engine.decisions.marks import Placement
 from nm_lsp.engine.decisions.rows import SHORT, Describer
+from nm_lsp.engine.decisions.sightings import as_stored
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
 from nm_lsp.storage.times import moment_of
 
@@ -265,6 +267,10 @@ def _present_text(tree: WorkTree, sighting: Sighting, view: AnchorView | None, p
         data = (tree.root / here).read_bytes()
     except OSError:
         return None
+    # Without what filters did to the disk, which git has not seen; where only a program of the repository's own could
+    # tell, as it lies there.
+    with suppress(GitUnavailable):
+        data = as_stored(tree, here, data, None)
     if sighting.anchor.symbol is not None:
         return shown(Grammars().symbol_text(here, sighting.anchor.symbol, data) or b"")
     return data.decode("utf-8", "replace")

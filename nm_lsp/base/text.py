@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+# Units are counted by the block in C: a line may be a whole file, and every keystroke in it asks for a column.
+_BLOCK = 1_024
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 
 
@@ -57,12 +59,27 @@ def to_index(line: str, column: int, encoding: PositionEncoding) -> int:
         return 0
     if content.isascii() or encoding is PositionEncoding.UTF32:
         return min(column, len(content))
-    units = 0
-    for index, char in enumerate(content):
-        units += char_units(char, encoding)
+    for start in range(0, len(content), _BLOCK):
+        block = content[start : start + _BLOCK]
+        units = _units(block, encoding)
         if units > column:
-            return index
+            return start + _index_in(block, column, encoding)
+        column -= units
     return len(content)
+
+
+def _index_in(block: str, column: int, encoding: PositionEncoding) -> int:
+    for index, char in enumerate(block):
+        column -= char_units(char, encoding)
+        if column < 0:
+            return index
+    return len(block)
+
+
+def _units(text: str, encoding: PositionEncoding) -> int:
+    if encoding is PositionEncoding.UTF16:
+        return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def to_column(line: str, index: int, encoding: PositionEncoding) -> int:
@@ -70,7 +87,7 @@ def to_column(line: str, index: int, encoding: PositionEncoding) -> int:
     before = line[: max(index, 0)]
     if before.isascii() or encoding is PositionEncoding.UTF32:
         return len(before)
-    return sum(char_units(char, encoding) for char in before)
+    return _units(before, encoding)
 
 
 def convert_column(line: str, column: int, source: PositionEncoding, target: PositionEncoding) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import timeit
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -85,6 +87,24 @@ def test_columns_convert_there_and_back(text: str, index: int, encoding: Positio
     assert to_index(line, column, encoding) == index
     for other in PositionEncoding:
         assert convert_column(line, column, encoding, other) == units(line[:index], other)
+
+
+@pytest.mark.parametrize("encoding", [PositionEncoding.UTF8, PositionEncoding.UTF16])
+def test_columns_of_a_line_that_is_a_whole_file(encoding: PositionEncoding) -> None:
+    """They are found at about the price of encoding the line: every keystroke asks for some."""
+    odd = "aé😀\ud83d\ude00b" * 1_000
+    for index in (*range(1_020, 1_030), 4_999):
+        assert to_index(odd, units(odd[:index], encoding), encoding) == index
+        assert to_index(odd, units(odd[: index + 1], encoding) - 1, encoding) == index
+    line = "aé😀b" * 100_000
+    column = to_column(line, len(line), encoding)
+    codec = "utf-8" if encoding is PositionEncoding.UTF8 else "utf-16-le"
+
+    def fastest(work: Callable[[], object]) -> float:
+        return min(timeit.repeat(work, number=1, repeat=5))
+
+    asked = fastest(lambda: (to_index(line, column, encoding), to_column(line, len(line), encoding)))
+    assert asked < 20 * fastest(lambda: line.encode(codec, "surrogatepass"))
 
 
 @pytest.mark.parametrize(("column", "index"), [(0, 0), (1, 1), (2, 1), (3, 2), (4, 3), (99, 3), (-1, 0)])

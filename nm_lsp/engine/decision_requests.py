@@ -275,7 +275,10 @@ class DiffParams:
 
 @dataclass(frozen=True, slots=True)
 class DiffResult:
-    """`seen` and `now` are whole texts (None: absent or not to be had), `text` a unified diff for people."""
+    """`seen` and `now` are whole texts (None: absent or not to be had), `text` a unified diff for people.
+
+    Of what is binary or too large, `text` says so.
+    """
 
     id: str
     repo_path: str

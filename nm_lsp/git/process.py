@@ -89,17 +89,26 @@ class Git:
     A git that hangs (a dead network drive, a broken installation) is waited for once, not by every call.
     """
 
-    __slots__ = ("executable", "folder", "timeout_s")
+    __slots__ = ("executable", "folder", "is_root", "timeout_s")
     _stalled: ClassVar[dict[tuple[str, Path], float]] = {}
 
-    def __init__(self, folder: Path, *, executable: str = "git", timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        executable: str = "git",
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        is_root: bool = False,
+    ) -> None:
+        """`is_root` says that the repository lies in `folder` itself: where it is gone, one around it is not asked."""
         self.folder = folder
+        self.is_root = is_root
         self.executable = executable
         self.timeout_s = timeout_s
 
     def at(self, folder: Path) -> Git:
         """The same git in another folder."""
-        return Git(folder, executable=self.executable, timeout_s=self.timeout_s)
+        return Git(folder, executable=self.executable, timeout_s=self.timeout_s, is_root=self.is_root)
 
     def run(
         self,
@@ -157,7 +166,7 @@ class Git:
                 command,
                 executable=program(self.executable),
                 cwd=self.folder,
-                env=environment() | ({"GIT_OBJECT_DIRECTORY": str(objects)} if objects is not None else {}),
+                env=self._environment(objects),
                 stdin=subprocess.PIPE if takes_input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE if keep_stderr else subprocess.DEVNULL,
@@ -172,6 +181,16 @@ class Git:
             ) from error
         except OSError as error:
             raise GitUnavailable(f"git cannot be started: {error.strerror}.") from error
+
+    def _environment(self, objects: Path | None) -> dict[str, str]:
+        found = environment()
+        if self.is_root:
+            ceilings = found.get("GIT_CEILING_DIRECTORIES")
+            above = str(self.folder.parent)
+            found["GIT_CEILING_DIRECTORIES"] = f"{ceilings}{os.pathsep}{above}" if ceilings else above
+        if objects is not None:
+            found["GIT_OBJECT_DIRECTORY"] = str(objects)
+        return found
 
     def _silent(self, arguments: Sequence[str], when: str) -> GitUnavailable:
         return GitUnavailable(

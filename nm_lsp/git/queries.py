@@ -63,7 +63,7 @@ class Repository:
 
     def __init__(self, place: Place, *, executable: str = "git", timeout_s: float = 30.0) -> None:
         self.place = place
-        self.git = Git(place.work_tree or place.git_dir, executable=executable, timeout_s=timeout_s)
+        self.git = Git(place.work_tree or place.git_dir, executable=executable, timeout_s=timeout_s, is_root=True)
         self.blobs = BlobReader(self.git)
 
     def __enter__(self) -> Repository:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Conflict, GitUnavailable, InvalidInput, NotFound, Refused
+from nm_lsp.decisions.verdicts import Status
 from nm_lsp.engine import hooks
 from nm_lsp.engine.decision_requests import (
     AcknowledgeParams,
@@ -232,6 +234,16 @@ def test_the_past_is_answered_as_it_was_believed(bench: Bench) -> None:
         bench.desk.as_of(AsOfParams(commit="nosuch"), GO, CALLER)
 
 
+@pytest.mark.parametrize(("data", "why"), [(b"x\0", "is binary"), (b"x\n" * 1_000_001, "2,000,002 bytes are too many")])
+def test_what_nobody_can_read_is_not_shown(bench: Bench, data: bytes, why: str) -> None:
+    identity = bench.record("Keep x", "a.py")
+    (bench.root / "a.py").write_bytes(data)
+    bench.commit({})
+    found = bench.desk.diff(DiffParams(id=identity), GO, CALLER)
+    assert (found.seen, found.now) == (None, None)
+    assert why in found.text
+
+
 @pytest.mark.parametrize(
     ("attributes", "codec"),
     [("* text eol=crlf", "utf-8"), ("*.py working-tree-encoding=UTF-16LE", "utf-16-le"), ("*.py ident", "utf-8")],
@@ -373,6 +385,44 @@ def test_the_memory_of_a_bare_repository_stays_where_it_is(bench: Bench, tmp_pat
     assert "is missing" in guard(["a.py"], tmp_path / "alpha").problems[0]
     left.tree.keeper.recover("Ada", "cli")
     assert status(left, identity) == "active"
+
+
+def test_a_repository_that_is_gone_is_not_the_one_around_it(bench: Bench) -> None:
+    """The one around it even holds the same bytes; nothing is known of a commit that is nowhere."""
+    bench.git("clone", "-q", ".", "sub")
+    sub = Bench(bench.root / "sub")
+    identity = sub.record("Keep x", "a.py")
+    sub.git("config", "user.name", "Ada")
+    (bench.root / "sub" / ".git").rename(bench.root / "elsewhere")
+    assert sub.tree.look(sure=True).verdicts[identity].status is Status.UNKNOWN
+    (bench.root / "elsewhere").rename(bench.root / "sub" / ".git")
+    assert sub.tree.look(sure=True).verdicts[identity].status is Status.ACTIVE
+
+
+def test_a_git_folder_that_goes_elsewhere_is_followed(bench: Bench, tmp_path: Path) -> None:
+    identity = bench.record("Keep x", "a.py")
+    assert status(bench, identity) == "active"
+    bench.git("init", "-q", "--separate-git-dir", str(tmp_path / "elsewhere"))
+    assert bench.tree.look().verdicts[identity].status is Status.ACTIVE
+    bench.commit({"a.py": "x = 2\n"})
+    assert bench.tree.look().verdicts[identity].status is Status.STALE
+    bench.git("checkout", "-q", "-b", "side", "HEAD~1")
+    bench.commit({"a.py": "x = 3\n"})
+    with pytest.raises(subprocess.CalledProcessError):
+        bench.git("merge", "main")
+    assert bench.tree.look().operation == "merge"
+
+
+def test_an_event_that_is_written_is_not_refused_for_want_of_a_thread(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        identity = bench.record("Keep x", "a.py")
+    assert status(bench, identity) == "active"
 
 
 def test_an_amended_commit_is_followed_by_the_hook(bench: Bench) -> None:

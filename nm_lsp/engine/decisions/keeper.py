@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import getpass
+import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from nm_lsp.storage.decisions import Appended, DecisionStore
 from nm_lsp.storage.locks import locks_work_near
 from nm_lsp.storage.recovery import Recovery, StoreLost
 from nm_lsp.storage.times import utc_text
+
+log = logging.getLogger(__name__)
 
 _CHECKS = 3
 _ANSWER_S = 0.2
@@ -209,8 +212,15 @@ class Keeper:
                 self.problem = problem
 
         # No daemon: a command that ends right after its change still leaves the backup.
-        self._backing_up = threading.Thread(target=back_up, name="nm-lsp backup")
-        self._backing_up.start()
+        thread = threading.Thread(target=back_up, name="nm-lsp backup")
+        try:
+            thread.start()
+        except RuntimeError:
+            # The system has no thread left. The events are written, and whoever asked must not hear otherwise; the next
+            # change tries again.
+            log.warning("There is no thread for the backup of the day")
+            return
+        self._backing_up = thread
 
     def writable_store(self) -> DecisionStore:
         """The open store, created if need be."""

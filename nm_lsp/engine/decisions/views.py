@@ -39,6 +39,8 @@ from nm_lsp.storage.times import moment_of
 
 MAX_GET = 20
 MAX_LIST = 1_000
+MAX_COMPARED = 2_000_000
+"""Bytes of either text that are shown beside the other."""
 STATUSES = ("active", "stale", "invalidated", "unknown")
 VIEWS = {
     "stale": "Changed since they were confirmed",
@@ -215,8 +217,12 @@ def diff(tree: WorkTree, look: Look, prefix: Prefix, params: DiffParams) -> Diff
     at, path = _chosen(verdict, confirmation.seen, wanted)
     sighting = confirmation.seen[at]
     view = verdict.anchors[at] if at < len(verdict.anchors) else None
-    seen = _seen_text(tree, sighting, path)
-    now = _present_text(tree, sighting, view, path)
+    places = identity, path, prefix.to_folder(path), verdict.commit, confirmation.commit
+    try:
+        seen = _seen_text(tree, sighting, path)
+        now = _present_text(tree, sighting, view, path)
+    except _NotForPeople as reason:
+        return DiffResult(*places, None, None, f"{path}: {reason}\n")
     # A symbol's text ends without a line end, as the last line of a file may; each line of a difference has one.
     text = "".join(
         line if line.endswith("\n") else line + "\n"
@@ -227,7 +233,19 @@ def diff(tree: WorkTree, look: Look, prefix: Prefix, params: DiffParams) -> Diff
             f"{path} now",
         )
     )
-    return DiffResult(identity, path, prefix.to_folder(path), verdict.commit, confirmation.commit, seen, now, text)
+    return DiffResult(*places, seen, now, text)
+
+
+class _NotForPeople(Exception):
+    """Bytes that nobody can read beside others; the message says why."""
+
+
+def _text(data: bytes) -> str:
+    if len(data) > MAX_COMPARED:
+        raise _NotForPeople(f"{len(data):,} bytes are too many to be compared by eye")
+    if b"\0" in data:
+        raise _NotForPeople("is binary")
+    return data.decode("utf-8", "replace")
 
 
 def _chosen(verdict: Verdict, seen: tuple[Sighting, ...], wanted: str | None) -> tuple[int, str]:
@@ -256,7 +274,7 @@ def _seen_text(tree: WorkTree, sighting: Sighting, path: str) -> str | None:
             data = tree.git.blob(row.base)
     except GitUnavailable:
         return None
-    return data.decode("utf-8", "replace") if data is not None else None
+    return _text(data) if data is not None else None
 
 
 def _present_text(tree: WorkTree, sighting: Sighting, view: AnchorView | None, path: str) -> str | None:
@@ -273,7 +291,7 @@ def _present_text(tree: WorkTree, sighting: Sighting, view: AnchorView | None, p
         data = as_stored(tree, here, data, None)
     if sighting.anchor.symbol is not None:
         return shown(Grammars().symbol_text(here, sighting.anchor.symbol, data) or b"")
-    return data.decode("utf-8", "replace")
+    return _text(data)
 
 
 def audit(tree: WorkTree, look: Look, prefix: Prefix, params: AuditParams, risks: Risks) -> AuditResult:

@@ -196,12 +196,26 @@ class WorkTree:
                 return self._unknown(held, None, problem)
             return Look(Head(None, None), held, judge_folder(self._folder, held.memory))
         try:
+            if not (self.place.git_dir / "HEAD").exists():
+                operation = self._follow_git_folder(self.git, self.place)
             head = self.git.head()
         except GitUnavailable as problem:
             return self._unknown(held, operation, problem)
         if _file_stamp(self.place.common_dir / "shallow") != self._shallow:
             self._new_judge(self.git, self.place)
         return self._judged(head, held, operation)
+
+    def _follow_git_folder(self, git: GitRepository, place: Place) -> str | None:
+        """Find the `.git` folder again where it went elsewhere (`git submodule absorbgitdirs`, `git init
+        --separate-git-dir`); what is in progress there. Raises `GitUnavailable`."""
+        found = discover(self._folder, executable=self._executable)
+        if found is None or found.work_tree != place.work_tree:
+            return None
+        git.close()
+        self.place, self.git = found, GitRepository(found, executable=self._executable)
+        self._rewrites = RewriteInbox(found, self.git)
+        self._new_judge(self.git, found)
+        return operation_in_progress(found)
 
     @staticmethod
     def _unknown(held: Held, operation: str | None, problem: GitUnavailable) -> Look:

@@ -47,6 +47,7 @@ class Workspace:
         self._next_key = 1
         self._ended = threading.Event()
         self._nudged = threading.Event()
+        self._told: dict[tuple[Path, str], str] = {}
         threads = ((self._follow, "nm-follow"), (self._watch_heads, "nm-heads"), (self._learn, "nm-learn"))
         for target, name in threads:
             threading.Thread(target=target, name=name, daemon=True).start()
@@ -129,24 +130,33 @@ class Workspace:
 
     def _follow(self) -> None:
         while not self._ended.wait(FOLLOW_S):
-            for host in self.hosts:
-                host.refresh()
+            self._for_each(Host.refresh, "The index was not looked at")
 
     def _learn(self) -> None:
         """Batches of edits are closed and learned, apart from everything that somebody waits for."""
         while not self._ended.wait(LEARN_S):
-            for host in self.hosts:
-                try:
-                    host.memory.tick()
-                except NmError as problem:
-                    log.info("Nothing was learned just now: %s", problem)
+            self._for_each(lambda host: host.memory.tick(), "Nothing was learned just now")
 
     def _watch_heads(self) -> None:
         """Decisions are looked at again when a HEAD moves, without any event from a client."""
         while True:
-            for host in self.hosts:
-                host.watch_decisions()
+            self._for_each(Host.watch_decisions, "Decisions were not looked at")
             if self._nudged.wait(HEADS_S):
                 self._nudged.clear()
             if self._ended.is_set():
                 return
+
+    def _for_each(self, work: Callable[[Host], object], failure: str) -> None:
+        """Do `work` for every folder. No other thread does it: what goes wrong in one folder, whatever it is, is told
+        once and tried again the next time."""
+        for host in self.hosts:
+            key = host.folder, failure
+            try:
+                work(host)
+                self._told.pop(key, None)
+            except Exception as error:
+                told, self._told[key] = self._told.get(key), repr(error)
+                if isinstance(error, NmError):
+                    log.info("%s: %s", failure, error)
+                elif told != repr(error):
+                    log.exception("%s in %s", failure, host.folder)

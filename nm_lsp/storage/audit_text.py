@@ -166,7 +166,7 @@ class DroppedRecords:
     def count(self) -> int:
         """How many records were dropped, those included that this process could not even note."""
         n_lines = 0
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             n_lines = self.path.read_bytes().count(b"\n")
         return n_lines + self._not_even_here
 

@@ -175,22 +175,29 @@ def _replay_one(connection: sqlite3.Connection, record: AuditRecord) -> None:
 def rescue(database: Database, folder: Path, backups: Backups, now: float) -> bool:
     """Give the file that `database` holds open its name back, if nothing else bears it; True if that was done.
 
-    Where the repository itself is gone (its root is two folders above), a backup is made and `StoreProblem` raised.
+    Where the repository itself is gone (its root is two folders above), a backup is made and `StoreProblem` raised, as
+    where the file cannot be put back.
     """
     path = database.path
     if not folder.parent.parent.is_dir():
         backups.make(database.copy_to, now, "removed")
         raise StoreProblem(f"{path} is gone, and its repository with it; a backup was made", reason="replaced")
-    folder.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(f"{path}.lock", timeout=10):
-        if path.exists():
-            return False
-        temporary = path.with_name(f".{path.name}.rescued")
-        temporary.unlink(missing_ok=True)
-        try:
-            with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as target:
-                database.copy_to(target)
-            temporary.replace(path)
-        finally:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(f"{path}.lock", timeout=10):
+            if path.exists():
+                return False
+            temporary = path.with_name(f".{path.name}.rescued")
             temporary.unlink(missing_ok=True)
+            try:
+                with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as target:
+                    database.copy_to(target)
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+    except sqlite3.Error as error:
+        raise damage.problem(error, path) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise StoreProblem(f"{path} is gone and cannot be put back: {why}", reason="io") from error
     return True

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import Conflict, GitUnavailable, InvalidInput, NotFound, Refused
+from nm_lsp.base.errors import Conflict, GitUnavailable, InvalidInput, NotFound, Refused, StoreProblem
 from nm_lsp.decisions.verdicts import Status
 from nm_lsp.engine import hooks
 from nm_lsp.engine.decision_requests import (
@@ -397,6 +397,20 @@ def test_a_repository_that_is_gone_is_not_the_one_around_it(bench: Bench) -> Non
     assert sub.tree.look(sure=True).verdicts[identity].status is Status.UNKNOWN
     (bench.root / "elsewhere").rename(bench.root / "sub" / ".git")
     assert sub.tree.look(sure=True).verdicts[identity].status is Status.ACTIVE
+
+
+def test_a_file_in_the_place_of_the_store_is_told_and_can_go_again(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    store = bench.root / ".neuralmind" / "lsp"
+    store.rename(bench.root / "aside")
+    store.write_text("not yours")
+    assert status(bench, identity) == "active"
+    assert any("cannot be put back" in problem for problem in bench.desk.problems())
+    with pytest.raises(StoreProblem, match="cannot be put back"):
+        bench.record("Keep y", "b.py")
+    store.unlink()
+    (bench.root / "aside").rename(store)
+    bench.record("Keep y", "b.py")
 
 
 def test_a_git_folder_that_goes_elsewhere_is_followed(bench: Bench, tmp_path: Path) -> None:

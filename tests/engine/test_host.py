@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pytest
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Cancelled, EnvironmentProblem, InvalidInput, NotFound, Refused
+from nm_lsp.engine import workspace
 from nm_lsp.engine.documents import Document
 from nm_lsp.engine.host import Host
+from nm_lsp.engine.memory.desk import MemoryDesk
 from nm_lsp.engine.requests import (
     ExplainParams,
     GraphExportParams,
@@ -267,6 +270,35 @@ def test_one_end_for_every_progress(opened: Opened, project: Path) -> None:
     assert begun
     assert ended
     assert isinstance([e for e in opened.events if isinstance(e, IndexProgress | IndexFinished)][-1], IndexFinished)
+
+
+def test_what_goes_wrong_in_a_folder_ends_no_watch(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HEAD, the index and the edits are looked at by one thread each; no folder may end it for all."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("HEADS_S", "FOLLOW_S", "LEARN_S"):
+        monkeypatch.setattr(workspace, name, 0.01)
+    looks = {"heads": threading.Semaphore(0), "index": threading.Semaphore(0), "edits": threading.Semaphore(0)}
+
+    def fail(what: str) -> Callable[..., None]:
+        def look(_: object) -> None:
+            looks[what].release()
+            raise PermissionError(13, "no longer yours")
+
+        return look
+
+    session = Opened(KEYWORDS)
+    try:
+        session.workspace.add_folder(project)
+        monkeypatch.setattr(Host, "watch_decisions", fail("heads"))
+        monkeypatch.setattr(Host, "refresh", fail("index"))
+        monkeypatch.setattr(MemoryDesk, "tick", fail("edits"))
+        for looked in looks.values():
+            assert all(looked.acquire(timeout=10) for _ in range(3))
+    finally:
+        session.workspace.close()
 
 
 def test_a_folder_is_opened_once_however_it_is_spelt(opened: Opened, project: Path, tmp_path: Path) -> None:

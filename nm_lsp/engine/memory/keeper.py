@@ -150,8 +150,8 @@ class MemoryKeeper:
                     return
             try:
                 self._write_next()
-            except StoreProblem as problem:
-                self._failed(problem)
+            except (StoreProblem, OSError) as error:
+                self._failed(error if isinstance(error, StoreProblem) else StoreProblem(str(error), reason="io"))
                 with self._changed:
                     self._changed.wait_for(lambda: self._closing, RETRY_S)
 

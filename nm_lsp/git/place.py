@@ -42,7 +42,6 @@ class Place:
     common_dir: Path
     bare: bool
     shallow: bool
-    sparse: bool
     id_length: int
 
     @property
@@ -89,15 +88,14 @@ def discover(folder: Path, *, executable: str = "git", timeout_s: float = 30.0) 
     work_tree = None
     if in_work_tree == "true":
         work_tree = Path(_decoded(git.run("rev-parse", "--show-toplevel", quick=True)).removesuffix("\n")).resolve()
-    settings = _settings(git)
+    form = git.run("config", "-z", "--get", "extensions.objectFormat", ok=(0, 1), quick=True)
     return Place(
         work_tree=work_tree,
         git_dir=Path(git_dir).resolve(),
         common_dir=(folder / common_dir).resolve(),
         bare=work_tree is None,
         shallow=shallow == "true",
-        sparse=settings.get("core.sparsecheckout") == "true",
-        id_length=64 if settings.get("extensions.objectformat") == "sha256" else 40,
+        id_length=64 if form == b"sha256\0" else 40,
     )
 
 
@@ -139,13 +137,6 @@ def _stat(file: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _settings(git: Git) -> dict[str, str]:
-    wanted = r"^(core\.sparsecheckout|extensions\.objectformat)$"
-    rows = git.run("config", "-z", "--get-regexp", wanted, ok=(0, 1), quick=True)
-    pairs = (row.partition("\n") for row in _decoded(rows).split("\0") if row)
-    return {name: value or "true" for name, _, value in pairs}
 
 
 def _lines(text: bytes, count: int) -> list[str]:

@@ -296,8 +296,9 @@ class Repository:
                 found[path] = "commit:" + commit if commit else None
         self._refuse_filters(regular)
         found.update(self._hashed_files(regular))
-        if self.place.sparse:
-            found.update(self._left_out([path for path, value in found.items() if value is None]))
+        absent = [path for path, value in found.items() if value is None]
+        if absent and self.setting("core.sparseCheckout", "--type=bool") == "true":
+            found.update(self._left_out(absent))
         return found
 
     def hash_text(self, path: str, text: bytes) -> Content:
@@ -368,8 +369,8 @@ class Repository:
         branches = set(output.decode("utf-8", "surrogateescape").splitlines())
         return next((name for name in names if name in branches), None)
 
-    def setting(self, key: str) -> str | None:
-        output = self.git.run("config", "-z", "--get", key, ok=(0, 1), quick=True)
+    def setting(self, key: str, *options: str) -> str | None:
+        output = self.git.run("config", "-z", *options, "--get", key, ok=(0, 1), quick=True)
         return output.decode("utf-8", "replace").removesuffix("\0") or None
 
     def user(self) -> str | None:

@@ -413,6 +413,18 @@ def test_a_file_in_the_place_of_the_store_is_told_and_can_go_again(bench: Bench)
     bench.record("Keep y", "b.py")
 
 
+def test_a_checkout_that_becomes_sparse_hides_nothing(bench: Bench) -> None:
+    bench.commit({"in/a.py": "a = 1\n", "out/b.py": "b = 1\n"})
+    first = bench.record("Keep b", "out/b.py")
+    bench.git("sparse-checkout", "set", "--cone", "in")
+    assert not (bench.root / "out" / "b.py").exists()
+    second = bench.record("Keep b as well", "out/b.py")
+    assert bench.desk.risks(None, GO) == {}
+    bench.git("rm", "-q", "--sparse", "out/b.py")
+    bench.git("commit", "-q", "-m", "drop b")
+    assert (status(bench, first), status(bench, second)) == ("stale", "stale")
+
+
 def test_a_git_folder_that_goes_elsewhere_is_followed(bench: Bench, tmp_path: Path) -> None:
     identity = bench.record("Keep x", "a.py")
     assert status(bench, identity) == "active"

@@ -30,7 +30,7 @@ def test_the_place_of_a_work_tree_a_linked_one_and_a_bare_one(sandbox: Sandbox, 
     main = discover(sandbox.root / "sub" / "deep")
     assert main is not None
     assert (main.work_tree, main.git_dir, main.linked) == (sandbox.root, sandbox.root / ".git", False)
-    assert (main.bare, main.shallow, main.sparse, main.id_length) == (False, False, False, 40)
+    assert (main.bare, main.shallow, main.id_length) == (False, False, 40)
     sandbox.git("worktree", "add", "-q", "-b", "topic", str(tmp_path / "linked"))
     linked = discover(tmp_path / "linked")
     assert linked is not None
@@ -194,7 +194,6 @@ def test_what_a_sparse_checkout_leaves_out_is_not_gone(sandbox: Sandbox, opened:
     sandbox.git("sparse-checkout", "set", "in")
     assert not (sandbox.root / "out").exists()
     repository = opened()
-    assert repository.place.sparse
     assert repository.working_contents(["in/a", "out/b"]) == repository.contents(head, ["in/a", "out/b"])
 
 

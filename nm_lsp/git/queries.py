@@ -307,12 +307,18 @@ class Repository:
         return self._hashed("hash-object", "--stdin", "--path", path, stdin=text)
 
     def as_stored(self, path: str, text: bytes) -> bytes:
-        """What `git add` would store of `path` if it held `text`, filters applied. Raises `FilterNotRun`."""
+        """What `git add` would store of `path` if it held `text`, filters applied. Raises `FilterNotRun`.
+
+        git tells it of objects alone, so it makes one in a temporary folder.
+        """
         self._refuse_filters([path])
-        with tempfile.TemporaryDirectory(prefix="nm-lsp-") as folder:
-            objects = Path(folder)
-            blob = self.git.run("hash-object", "-w", "--stdin", "--path", path, stdin=text, objects=objects)
-            return self.git.run("cat-file", "blob", blob.decode("ascii").strip(), objects=objects)
+        try:
+            with tempfile.TemporaryDirectory(prefix="nm-lsp-") as folder:
+                objects = Path(folder)
+                blob = self.git.run("hash-object", "-w", "--stdin", "--path", path, stdin=text, objects=objects)
+                return self.git.run("cat-file", "blob", blob.decode("ascii").strip(), objects=objects)
+        except OSError as error:
+            raise GitUnavailable(f"There is no temporary folder to work in: {error.strerror}.") from error
 
     def ignored(self, paths: Iterable[str]) -> set[str]:
         """Those of `paths` that git ignores; tracked files are not."""

@@ -78,6 +78,9 @@ class FakeHost:
         self.listener(r.IndexFinished("/somewhere", "done"))
         cancel.check()
 
+    def wait_settled(self, cancel: Cancellation) -> None:
+        """What a fake has begun is done."""
+
     def __getattr__(self, method: str) -> Callable[[object, Cancellation], object]:
         def call(params: object, cancel: Cancellation) -> object:
             cancel.check()

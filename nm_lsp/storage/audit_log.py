@@ -234,8 +234,8 @@ def _view_faults(connection: sqlite3.Connection) -> list[Finding]:
     """Where the current view is not the fold of the events."""
     try:
         folded = fold_all(event for _, event in decision_rows.read_events(connection)).records
-        view = {record.id: record for record in decision_rows.read_records(connection)}
-    except (InvalidInput, Refused) as error:
+        view = {record.id: record for record in decision_rows.read_records(connection, as_stored=True)}
+    except (InvalidInput, Refused, StoreProblem) as error:
         return [Finding(Fault.ALTERED, "view", 0, f"the decisions cannot be read from their events: {error.message}")]
     different = sorted(
         identity for identity in folded.keys() | view.keys() if folded.get(identity) != view.get(identity)

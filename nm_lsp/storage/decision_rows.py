@@ -1,6 +1,7 @@
 """Events and the view of decisions as rows; every function works inside the caller's transaction.
 
-Guarantees: `append_event` writes the event and the folded record together; what was read equals what was written.
+Guarantees: `append_event` writes the event and the folded record together; what was read equals what was written. A
+record that a disk has spoilt is folded again from its events; an event that is spoilt raises `StoreProblem` (damaged).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import cast
 
 from nm_lsp.audit.acts import act_of, redacted_act
 from nm_lsp.audit.chain import Act, Payload, redact_as
-from nm_lsp.base.errors import InvalidInput, Refused
+from nm_lsp.base.errors import InvalidInput, Refused, StoreProblem
 from nm_lsp.decisions.events import Event, canonical, parse, redacted
 from nm_lsp.decisions.fold import (
     DecisionRecord,
@@ -31,7 +32,7 @@ _EVENTS_SINCE = "SELECT sequence, event FROM events WHERE sequence > ? ORDER BY 
 _EVENTS_OF = "SELECT sequence, event, marks FROM events WHERE decision = ? ORDER BY sequence"
 _REWRITES = "SELECT event FROM events WHERE decision IS NULL ORDER BY sequence"
 _RECORD = "SELECT record FROM decisions WHERE id = ?"
-_RECORDS = "SELECT record FROM decisions ORDER BY number"
+_RECORDS = "SELECT id, record FROM decisions ORDER BY number"
 _PUT_RECORD = """
 INSERT INTO decisions (id, revision, title, rationale, tags, alternatives, record) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, title = excluded.title, rationale = excluded.rationale,
@@ -80,26 +81,53 @@ def is_known(connection: sqlite3.Connection, event: Event) -> bool:
 
 def read_events(connection: sqlite3.Connection, after: int = 0) -> list[tuple[int, Event]]:
     """The events beyond sequence number `after` with their numbers, in order."""
-    return [(sequence, parse(text)) for sequence, text in connection.execute(_EVENTS_SINCE, (after,))]
+    return [(sequence, _event(text)) for sequence, text in connection.execute(_EVENTS_SINCE, (after,))]
 
 
 def read_rewrites(connection: sqlite3.Connection) -> list[Event]:
     """The events that belong to no decision: lists of rewritten commits."""
-    return [parse(text) for (text,) in connection.execute(_REWRITES)]
+    return [_event(text) for (text,) in connection.execute(_REWRITES)]
 
 
 def read_history(connection: sqlite3.Connection, decision: DecisionId) -> list[tuple[int, Event]]:
-    return [(sequence, parse(text)) for sequence, text, _ in connection.execute(_EVENTS_OF, (decision,))]
+    return [(sequence, _event(text)) for sequence, text, _ in connection.execute(_EVENTS_OF, (decision,))]
+
+
+def _event(text: str) -> Event:
+    try:
+        return parse(text)
+    except InvalidInput as error:
+        raise _spoilt(error) from error
+
+
+def _spoilt(error: Exception) -> StoreProblem:
+    return StoreProblem(
+        f"the store holds something that is no event of a decision: {error}",
+        reason="damaged",
+        hint="In its folder, `mv memory.db memory.db.damaged && nm-lsp decisions recover` brings back what is sound.",
+    )
 
 
 def read_record(connection: sqlite3.Connection, decision: DecisionId) -> DecisionRecord | None:
     row = connection.execute(_RECORD, (decision,)).fetchone()
-    return None if row is None else record_from_json(row[0])
+    return None if row is None else _record(connection, decision, row[0])
 
 
-def read_records(connection: sqlite3.Connection) -> Iterator[DecisionRecord]:
-    for (text,) in connection.execute(_RECORDS):
-        yield record_from_json(text)
+def read_records(connection: sqlite3.Connection, *, as_stored: bool = False) -> Iterator[DecisionRecord]:
+    """Every record, in the order of recording. With `as_stored` a spoilt one raises `InvalidInput`."""
+    for identity, text in connection.execute(_RECORDS):
+        yield record_from_json(text) if as_stored else _record(connection, DecisionId(identity), text)
+
+
+def _record(connection: sqlite3.Connection, decision: DecisionId, text: str) -> DecisionRecord:
+    try:
+        return record_from_json(text)
+    except InvalidInput:
+        events = [event for _, event in read_history(connection, decision)]
+    try:
+        return fold(events, merged=True)
+    except (InvalidInput, Refused) as error:
+        raise _spoilt(error) from error
 
 
 def write_record(connection: sqlite3.Connection, record: DecisionRecord) -> None:
@@ -194,7 +222,7 @@ def record_to_json(record: DecisionRecord) -> str:
 
 
 def record_from_json(text: str) -> DecisionRecord:
-    """The record in `text`. Raises `InvalidInput` if it is not one of ours: the view can then be folded anew."""
+    """The record in `text`. Raises `InvalidInput` if it is not one of ours."""
     try:
         plain: Plain = json.loads(text)
     except ValueError as error:

@@ -226,6 +226,31 @@ def test_verify_names_what_was_changed_behind_our_back(
     assert (fault, line) in [(finding.fault, finding.line) for finding in findings]
 
 
+def test_a_spoilt_record_reads_as_its_events_say_and_a_spoilt_event_is_no_wrong_parameter(
+    open_store: Open, event: Make, ids: Ids, now: float, repository: Path
+) -> None:
+    store = open_store()
+    store.append([event("recorded", 1, 1), event("recorded", 2, 2), event("restored", 1, 3)], now=now)
+    before = store.memory()
+
+    def spoil(statement: str) -> None:
+        with sqlite3.connect(repository / ".neuralmind/lsp/memory.db") as other:
+            other.execute(statement)
+        other.close()
+
+    spoil("UPDATE decisions SET record = replace(record, ':', ';') WHERE number = 1")
+    assert store.memory() == before
+    assert [finding.fault for finding in store.audit.verify().verdict.findings] == [Fault.ALTERED]
+    store.append([event("restored", 1, 4)], now=now)
+    assert store.audit.verify().sound
+    assert store.records([ids(1)])[0].revision == 3
+    spoil("UPDATE events SET event = replace(event, ':', ';') WHERE sequence = 2")
+    with pytest.raises(StoreProblem, match="no event") as refused:
+        store.changes(0)
+    assert refused.value.reason == "damaged"
+    assert "nm-lsp decisions recover" in str(refused.value.hint)
+
+
 def test_nothing_deletes(open_store: Open, event: Make, now: float, repository: Path) -> None:
     open_store().append([event("recorded", 1, 1)], now=now)
     with sqlite3.connect(repository / ".neuralmind/lsp/memory.db") as other:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from nm_lsp.base.errors import NotFound
@@ -16,7 +17,26 @@ def workspace_folder(given: Path | None, output: Output) -> Path:
             raise NotFound(f"--folder: {given} is no folder.", hint="Name an existing folder, or leave the option out.")
         return folder
     current = Path.cwd()
-    root = next((folder for folder in (current, *current.parents) if (folder / ".git").exists()), None)
+    root = _repository_around(current)
     source = "the repository around the current folder" if root else "the current folder"
     output.detail(f"folder: {root or current} ({source})")
     return root or current
+
+
+def from_here(typed: str, given: Path | None) -> str:
+    """A path, or `path::symbol`, as it is typed in a folder of the workspace (`given` or that around the current
+    folder), relative to the workspace. What lies in the current folder is meant; anything else stays as it is."""
+    here = Path.cwd()
+    root = given.expanduser().resolve() if given is not None else _repository_around(here) or here
+    name, mark, symbol = typed.partition("::")
+    if not name or here == root or not here.is_relative_to(root):
+        return typed
+    place = Path(os.path.normpath(here / name))
+    if not os.path.lexists(place) or not place.is_relative_to(root):
+        return typed
+    slash = "/" if name.endswith("/") else ""
+    return f"{place.relative_to(root).as_posix()}{slash}{mark}{symbol}"
+
+
+def _repository_around(current: Path) -> Path | None:
+    return next((folder for folder in (current, *current.parents) if (folder / ".git").exists()), None)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.folders import from_here
 from nm_lsp.cli.memory_output import CALLER, spot_line
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
@@ -27,7 +28,8 @@ def neighbors(
     """Show what is edited, committed and used together with a symbol."""
     output = Output(as_json=as_json, verbose=verbose)
     with session(folder, output) as opened:
-        result = opened.host.memory.neighbors(NeighborsParams(symbol=symbol, limit=limit), opened.cancel, CALLER)
+        params = NeighborsParams(symbol=from_here(symbol, folder), limit=limit)
+        result = opened.host.memory.neighbors(params, opened.cancel, CALLER)
         if not opened.emit(result) and result.neighbors:
             output.table(
                 ("weight", "from", "times", "symbol", "where"),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.folders import from_here
 from nm_lsp.cli.memory_output import CALLER, spot_line
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
@@ -27,7 +28,8 @@ def next_command(
     """Show what is usually touched after a symbol."""
     output = Output(as_json=as_json, verbose=verbose)
     with session(folder, output) as opened:
-        result = opened.host.memory.next(NextParams(symbol=symbol, limit=limit), opened.cancel, CALLER)
+        params = NextParams(symbol=from_here(symbol, folder), limit=limit)
+        result = opened.host.memory.next(params, opened.cancel, CALLER)
         if not opened.emit(result) and result.steps:
             rows = [(f"{row.share:.0%}", f"{row.count:.1f}", row.id, spot_line(row.place)) for row in result.steps]
             output.table(("share", "times", "symbol", "where"), rows, right=(0, 1))

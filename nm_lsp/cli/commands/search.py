@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.folders import from_here
 from nm_lsp.cli.hits import print_hits
 from nm_lsp.cli.options import Folder, Json, Limit, Question, Verbose, command_app
 from nm_lsp.cli.output import Output
@@ -31,7 +32,8 @@ def search(
 ) -> None:
     """Find symbols, best first: by name, signature, documentation and body."""
     output = Output(as_json=as_json, verbose=verbose)
-    params = decode(SearchParams, {"query": " ".join(question), "limit": limit, "kinds": kinds, "path": path})
+    below = from_here(path, folder) if path is not None else None
+    params = decode(SearchParams, {"query": " ".join(question), "limit": limit, "kinds": kinds, "path": below})
     with session(folder, output, question=params.query) as opened:
         result = opened.host.search(params, opened.cancel)
         if not opened.emit(result):

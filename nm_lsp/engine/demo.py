@@ -1,24 +1,30 @@
 """A decision's life on real code, through a real server: recorded, kept by a comment, STALE by a change, restored.
 
-Works on a copy of the folder's files in a repository of its own, so nothing of the user's is touched. The server is
-never told of a commit: it notices by itself, as it would in an editor.
+Works on a copy of the folder's files in a repository of its own, so nothing of the user's is touched, and takes away
+whatever was kept of it in the user's folders. The server is never told of a commit: it notices by itself, as it would
+in an editor.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import EnvironmentProblem, NotFound
+from nm_lsp.engine.caches import forget
 from nm_lsp.git.listing import folder_files
 from nm_lsp.git.scratch import ScratchRepository
+from nm_lsp.storage.backups import state_folders
+from nm_lsp.storage.locations import state_root
+from nm_lsp.worker.folder import MAX_ENTRIES
 from nm_lsp.worker.selfcheck import ServerProcess
-from nm_lsp.worker.sources import Unreadable, decode, read_bytes
+from nm_lsp.worker.sources import ALWAYS_EXCLUDED, Unreadable, decode, read_bytes, walk
 
 MAX_FILES: Final = 2_000
 MAX_BYTES: Final = 200_000
@@ -45,11 +51,16 @@ def play(
         copy.mkdir()
         repository = ScratchRepository(copy)
         repository.commit(files, "the project as it is")
-        with ServerProcess(copy, cancel) as server:
-            server.initialize()
-            server.wait_ready(on_progress)
-            yield from _scenes(server, repository, files, question, cancel)
-            server.shut_down()
+        try:
+            with ServerProcess(copy, cancel) as server:
+                server.initialize()
+                server.wait_ready(on_progress)
+                yield from _scenes(server, repository, files, question, cancel)
+                server.shut_down()
+        finally:
+            forget(copy)
+            for backups in state_folders(state_root(), copy):
+                shutil.rmtree(backups, ignore_errors=True)
 
 
 def _scenes(
@@ -112,13 +123,15 @@ def _comment(path: str) -> str:
 
 def _texts(folder: Path) -> dict[str, str]:
     """The folder's own text files, as many as a demonstration needs."""
-    listing = folder_files(folder, None)
+    listing: Iterable[str] | None = folder_files(folder, None)
     if listing is None:
-        listing = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*"))]
+        listing = walk(folder, lambda _refusal: None, MAX_ENTRIES)
     found: dict[str, str] = {}
     for path in listing:
         if len(found) == MAX_FILES:
             break
+        if path.startswith(ALWAYS_EXCLUDED):
+            continue
         try:
             text = decode(read_bytes(folder, path, MAX_BYTES))
         except Unreadable:

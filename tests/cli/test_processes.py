@@ -41,10 +41,16 @@ class Shop:
         self.environment = {
             **os.environ,
             "XDG_CACHE_HOME": str(folder / "cache"),
+            "XDG_STATE_HOME": str(folder / "state"),
             # Words and the graph are enough here; the model has tests of its own.
             "NEURALMIND_ONNX_MODEL_DIR": str(folder / "no-model"),
             "PYTHONFAULTHANDLER": "1",
         }
+
+    def kept(self) -> set[str]:
+        """Folders with what is kept of workspaces: indexes, pages and backups."""
+        roots = (Path(self.environment[f"XDG_{name}_HOME"]) for name in ("CACHE", "STATE"))
+        return {str(path) for root in roots for path in root.glob("nm_lsp/*/**/") if "vectors" not in path.parts}
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -135,3 +141,15 @@ def test_ctrl_c_ends_cleanly_and_leaves_no_child(shop: Shop, tmp_path: Path) -> 
     # Children got the signal at the same time; they may end a moment after their parent, but they end.
     left = [one for one in psutil.process_iter() if session_of(one.pid) == process.pid]
     assert psutil.wait_procs(left, timeout=10)[1] == []
+
+
+def test_the_demo_takes_no_decision_along_and_leaves_nothing(shop: Shop) -> None:
+    """In a folder without git, where everything below it is listed by a walk."""
+    words = ("--title", "Half a kilo", "--rationale", "It fits the oven.")
+    recorded = shop.run("decisions", "record", "bakery.py::bake_bread", *words)
+    assert recorded.returncode == 0, recorded.stderr
+    kept = shop.kept()
+    done = shop.run("demo", "how is bread baked", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [scene["status"] for scene in json.loads(done.stdout)["scenes"]] == ["active", "active", "stale", "active"]
+    assert shop.kept() == kept

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from nm_lsp import __version__
-from nm_lsp.base.errors import EnvironmentProblem, NmError
+from nm_lsp.base.errors import EnvironmentProblem, InvalidInput, NmError
 from nm_lsp.cli.exits import LEGEND, Exit
 from nm_lsp.cli.output import Output
 from nm_lsp.worker.spawn import spawn_ahead
@@ -140,6 +140,8 @@ def _serve(tcp: str, ws: str) -> None:
             serve_tcp(*tcp_address)
         elif ws_address:
             serve_ws(*ws_address)
+    except InvalidInput as error:
+        raise InvalidInput("--tcp" if tcp else "--ws", error.message.partition(": ")[2], hint=error.hint) from None
     except OSError as error:
         raise EnvironmentProblem(
             f"The server cannot listen on {tcp or ws}: {error.strerror or error}.", hint="Port 0 takes a free one."

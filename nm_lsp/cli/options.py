@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from nm_lsp.cli.naming import Command
 
 Folder = Annotated[
     Path | None,
@@ -26,9 +28,15 @@ Budget = Annotated[
 ]
 
 
+class _Commands(typer.Typer):
+    def command(self, name: str | None = None, **settings: Any) -> Any:
+        """As in the base class; errors of the command name its options."""
+        return super().command(name, **{"cls": Command, **settings})
+
+
 def command_app() -> typer.Typer:
     """An empty application with the settings that every command shares."""
-    return typer.Typer(
+    return _Commands(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,

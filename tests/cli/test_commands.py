@@ -97,9 +97,9 @@ def test_nothing_found_is_a_code_of_its_own(
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        (("search", "x", "-n", "0"), "limit"),
-        (("query", "x", "--budget", "5000"), "budget"),
-        (("search", "x" * 30_000), "query"),
+        (("search", "x", "-n", "0"), "--limit"),
+        (("query", "x", "--budget", "5000"), "--budget"),
+        (("search", "x" * 30_000), "QUESTION"),
     ],
 )
 def test_a_wrong_value_names_its_field_before_anything_is_opened(

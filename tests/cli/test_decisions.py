@@ -392,7 +392,7 @@ def test_where_nobody_can_be_asked_it_is_an_error_of_usage(desk: FakeDesk, nm_ls
 def test_a_title_of_a_megabyte_is_refused_by_name(desk: FakeDesk, nm_lsp: Run) -> None:
     ended = nm_lsp("decisions", "record", "a.py", "-t", "x" * 1_000_000, "--rationale", "R")
     assert ended.code == 2
-    assert "title: is too long" in ended.err
+    assert "--title: is too long" in ended.err
     assert desk.asked == []
 
 
@@ -525,7 +525,7 @@ def test_every_field_that_is_given_is_kept(repository: Path, nm_lsp: Run) -> Non
     }  # fmt: skip
     assert {name: kept[name] for name in expected} == expected
     assert [(anchor["path"], anchor["symbol"]) for anchor in kept["anchors"]] == [("a.py", None), ("a.py", "f")]
-    assert "error: confidence" in nm_lsp("decisions", "amend", identity, "--confidence", "7").err
+    assert "error: --confidence" in nm_lsp("decisions", "amend", identity, "--confidence", "7").err
 
 
 def test_a_replaced_decision_never_reads_as_valid(repository: Path, nm_lsp: Run) -> None:

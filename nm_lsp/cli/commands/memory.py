@@ -59,7 +59,7 @@ def inspect(
 @app.command()
 def reset(
     namespace: Annotated[str, typer.Argument(help="A namespace (`personal`, `branch:<name>`, …) or `all`.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Forget without being asked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Forget for good; without it nothing is forgotten.")] = False,
     folder: Folder = None,
     as_json: Json = False,
     verbose: Verbose = False,

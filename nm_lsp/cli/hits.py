@@ -14,13 +14,13 @@ def spot(place: Place) -> str:
 
 
 def print_hits(output: Output, hits: Sequence[Hit]) -> None:
-    """Each hit: its place, kind, name and score on one line, its text indented below."""
+    """Each hit: its place, kind, id and score on one line, its text indented below."""
     for n_before, hit in enumerate(hits):
         if n_before:
             output.text()
         head = output.style(clean(spot(hit.place)), "cyan")
         output.text(
-            f"{head}  {hit.kind} {output.style(clean(hit.name), 'bold')}  {output.style(f'{hit.score:.2f}', 'dim')}"
+            f"{head}  {hit.kind} {output.style(clean(hit.id), 'bold')}  {output.style(f'{hit.score:.2f}', 'dim')}"
         )
         for line in clean(hit.text).rstrip().split("\n"):
             output.text(f"    {line}".rstrip())

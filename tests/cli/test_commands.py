@@ -57,9 +57,11 @@ def test_an_error_of_the_engine_is_a_message_and_a_code(engine: Any, nm_lsp: Run
 
 def test_search_prints_places_as_editors_read_them(engine: Any, nm_lsp: Run) -> None:
     ended = nm_lsp("search", "how", "is", "bread", "baked", "-n", "3", "--kind", "function", "--path", "src")
-    assert (
-        ended.out == "src/köln.py:3  function bake  0.88\n    def bake(flour)\n        Turn flour �[31minto loaves.\n"
-    )
+    assert ended.out.splitlines() == [
+        "src/köln.py:3  function src/köln.py::bake  0.88",
+        "    def bake(flour)",
+        "        Turn flour �[31minto loaves.",
+    ]
     assert engine.asked[-1] == (
         "search",
         r.SearchParams(query="how is bread baked", limit=3, kinds=("function",), path="src"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,8 +12,9 @@ import typer
 
 from nm_lsp import __version__
 from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import NotFound
 from nm_lsp.cli.folders import workspace_folder
-from nm_lsp.cli.interrupts import interruptible
+from nm_lsp.cli.interrupts import interruptible, prompting
 from nm_lsp.cli.output import Output
 from nm_lsp.engine.decision_requests import Caller
 from nm_lsp.engine.decisions.alone import open_desk
@@ -23,6 +24,8 @@ from nm_lsp.wire.decode import decode
 from nm_lsp.wire.encode import encode
 from nm_lsp.wire.places import FolderPlaces
 
+_MAX_NAMED = 3
+
 CALLER = Caller("cli", f"nm-lsp {__version__}")
 
 
@@ -30,6 +33,8 @@ class Decisions(Protocol):
     """What is needed of a desk beside its calls."""
 
     def repo_to_abs(self, repo_path: str) -> Path: ...
+
+    def check_files(self, files: Sequence[str]) -> None: ...
 
 
 class DeskSession:
@@ -49,6 +54,20 @@ class DeskSession:
         command = BY_NAME[name]
         params: object = decode(command.params, {name: value for name, value in fields.items() if value is not None})
         return command.call(self, params, self.cancel, CALLER)
+
+    def check_files(self, files: Sequence[str]) -> None:
+        """Raises what recording a decision for `files` would raise; a bare name of a symbol gets its id as a hint."""
+        for text in files:
+            try:
+                self.decisions.check_files([text])
+            except NotFound as error:
+                # Imported here because only a hint needs the index.
+                from nm_lsp.engine.symbol_names import kept_symbols_called
+
+                named = kept_symbols_called(self.folder, text.rpartition("::")[2])
+                if named:
+                    error.hint = f"Did you mean {' or '.join(named[:_MAX_NAMED])}?"
+                raise
 
     def emit(self, result: object) -> bool:
         """Print `result` in its wire form if `--json` asks for it; say whether that was done."""
@@ -74,13 +93,19 @@ def may_prompt(output: Output) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and not output.as_json
 
 
+def prompt(question: str, **settings: Any) -> str:
+    """What a person types; `settings` are typer's. Raises `Cancelled` for Ctrl-C and at the end of the input."""
+    with prompting():
+        return str(typer.prompt(question, err=True, **settings))
+
+
 def reason_or_prompt(output: Output, reason: str | None, question: str) -> str:
     """`--reason`, or what a person answers on a terminal. Raises `typer.BadParameter` where nobody can be asked."""
     if reason is not None:
         return reason
     if not may_prompt(output):
         raise typer.BadParameter("--reason is needed: say why")
-    return str(typer.prompt(question, err=True))
+    return prompt(question)
 
 
 def confirmed(output: Output, question: str, *, yes: bool) -> bool:
@@ -89,4 +114,5 @@ def confirmed(output: Output, question: str, *, yes: bool) -> bool:
         return True
     if not may_prompt(output):
         raise typer.BadParameter("--yes is needed where nobody can be asked")
-    return bool(typer.confirm(question, err=True))
+    with prompting():
+        return bool(typer.confirm(question, err=True))

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+import typer
+
 from nm_lsp.base.cancellation import Cancellation
+from nm_lsp.base.errors import Cancelled
 
 
 @contextmanager
@@ -24,5 +27,19 @@ def interruptible() -> Iterator[Cancellation]:
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield cancel
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@contextmanager
+def prompting() -> Iterator[None]:
+    """Within it, Ctrl-C ends the waiting for a person's answer, as the end of the input does. Raises `Cancelled`."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    except (KeyboardInterrupt, EOFError, typer.Abort):
+        # What was typed ends without a line feed.
+        typer.echo(err=True)
+        raise Cancelled("nothing was changed") from None
     finally:
         signal.signal(signal.SIGINT, previous)

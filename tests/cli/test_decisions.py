@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -101,9 +102,15 @@ class FakeDesk:
         self.asked: list[tuple[str, Any]] = []
         self.callers: list[d.Caller] = []
         self.n_open = 0
+        self.missing: set[str] = set()
 
     def repo_to_abs(self, repo_path: str) -> Path:
         return self.folder / repo_path
+
+    def check_files(self, files: list[str]) -> None:
+        for path in files:
+            if path in self.missing:
+                raise NotFound(f"{path} names nothing here.", hint="Give a path of a file or a folder.")
 
     def __getattr__(self, method: str) -> Callable[[object, Cancellation, d.Caller], object]:
         def call(params: object, cancel: Cancellation, caller: d.Caller) -> object:
@@ -414,6 +421,55 @@ def test_record_asks_for_what_is_missing(desk: FakeDesk, nm_lsp: Run, person: li
             ),
         )
     ]
+
+
+def test_a_path_that_is_not_there_is_refused_before_anything_is_asked(
+    desk: FakeDesk, nm_lsp: Run, person: list[str]
+) -> None:
+    desk.missing = {"nowhere.py"}
+    ended = nm_lsp("decisions", "record", "nowhere.py")
+    assert (ended.code, desk.asked) == (2, [])
+    assert "nowhere.py names nothing here" in ended.err
+
+
+def test_a_path_that_is_typed_wrong_can_be_typed_again(desk: FakeDesk, nm_lsp: Run, person: list[str]) -> None:
+    desk.missing = {"nowhere.py"}
+    person += ["The title", "nowhere.py", "a.py", "", "Because.", "", ""]
+    ended = nm_lsp("decisions", "record")
+    assert (ended.code, person) == (0, [])
+    assert "nowhere.py names nothing here" in ended.err
+    assert [params.files for _, params in desk.asked] == [("a.py",)]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, EOFError, typer.Abort])
+@pytest.mark.parametrize(
+    ("line", "asks"),
+    [("record", "prompt"), ("invalidate abc", "prompt"), ("restore --all layout", "confirm")],
+)
+def test_ctrl_c_at_a_prompt_changes_nothing(
+    desk: FakeDesk,
+    nm_lsp: Run,
+    person: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    stop: type[BaseException],
+    line: str,
+    asks: str,
+) -> None:
+    handlers = []
+
+    def interrupted(*_: object, **__: object) -> str:
+        handlers.append(signal.getsignal(signal.SIGINT))
+        raise stop
+
+    monkeypatch.setattr(typer, asks, interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    ended = nm_lsp("decisions", *line.split())
+    assert ended.code == 130
+    assert ended.err.endswith("\nerror: nothing was changed\n")
+    assert not [name for name, _ in desk.asked if name != "list"]
+    # Ctrl-C must reach whoever waits for the answer, also within a command that takes it as a wish to end in order.
+    assert handlers == [signal.default_int_handler]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_record_asks_for_nothing_that_was_given(desk: FakeDesk, nm_lsp: Run, person: list[str]) -> None:

@@ -153,3 +153,16 @@ def test_the_demo_takes_no_decision_along_and_leaves_nothing(shop: Shop) -> None
     assert (done.returncode, done.stderr) == (0, "")
     assert [scene["status"] for scene in json.loads(done.stdout)["scenes"]] == ["active", "active", "stale", "active"]
     assert shop.kept() == kept
+
+
+@pytest.mark.parametrize("name", ["heat", "Oven.heat", "bakery.py::heat"])
+def test_a_name_that_is_no_path_is_answered_by_the_id_that_was_meant(shop: Shop, name: str) -> None:
+    ended = shop.run("decisions", "record", name, "--title", "T", "--rationale", "R")
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (2, "hint: Did you mean bakery.py::Oven.heat?")
+
+
+def test_what_search_prints_can_be_recorded(shop: Shop) -> None:
+    found = shop.run("search", "heat oven", "-n", "1", "--kind", "method").stdout.split()
+    assert found[2] == "bakery.py::Oven.heat"
+    ended = shop.run("decisions", "record", found[2], "--title", "Warm first", "--rationale", "Bread sinks.")
+    assert ended.returncode == 0, ended.stderr

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
+from nm_lsp.base.errors import NotFound, UserError
 from nm_lsp.cli.commands.decisions_text import print_detail, print_rows, print_similar
-from nm_lsp.cli.desk import DeskSession, confirmed, desk_session, may_prompt, reason_or_prompt
+from nm_lsp.cli.desk import DeskSession, confirmed, desk_session, may_prompt, prompt, reason_or_prompt
 from nm_lsp.cli.exits import Exit
 from nm_lsp.cli.hits import counted
 from nm_lsp.cli.options import Folder, Json, Verbose
@@ -77,22 +78,22 @@ def record(
 ) -> None:
     """Record why the code is as it is. On a terminal, what is left out is asked for."""
     output = Output(as_json=as_json, verbose=verbose)
-    if not (files and title and rationale):
-        files, title, rationale, alternatives = _guided(output, files, title, rationale, alternatives)
-    fields = {
-        "title": title,
-        "rationale": _text(rationale),
-        "files": files,
-        "type": type_,
-        "confidence": confidence,
-        "author": author,
-        "tags": tags or None,
-        "alternatives": alternatives or None,
-        "dependsOn": depends_on or None,
-        "evidence": evidence or None,
-    }
     with desk_session(folder, output) as opened:
-        result: RecordResult = opened.ask("decisions.record", fields)
+        if not (files and title and rationale):
+            files, title, rationale, alternatives = _guided(opened, files, title, rationale, alternatives)
+        fields = {
+            "title": title,
+            "rationale": _text(rationale),
+            "files": files,
+            "type": type_,
+            "confidence": confidence,
+            "author": author,
+            "tags": tags or None,
+            "alternatives": alternatives or None,
+            "dependsOn": depends_on or None,
+            "evidence": evidence or None,
+        }
+        result: RecordResult = _asked(opened, "decisions.record", fields, files)
         if not opened.emit(result):
             print_detail(output, result.decision)
             print_similar(output, result.similar)
@@ -137,7 +138,7 @@ def amend(
     }
     changes = {name: value for name, value in given.items() if value is not None}
     fields = {"id": identity, "set": changes, "clear": clear or None, "reason": reason, "expect": expect}
-    _change("decisions.amend", fields, folder, Output(as_json=as_json, verbose=verbose))
+    _change("decisions.amend", fields, folder, Output(as_json=as_json, verbose=verbose), files)
 
 
 def restore(
@@ -266,11 +267,22 @@ def recover(folder: Folder = None, as_json: Json = False, verbose: Verbose = Fal
             output.note(f"the rest of audit.jsonl was not used: {result.stopped}")
 
 
-def _change(name: str, fields: Mapping[str, object], folder: Folder, output: Output) -> None:
+def _change(
+    name: str, fields: Mapping[str, object], folder: Folder, output: Output, files: Sequence[str] | None = None
+) -> None:
     with desk_session(folder, output) as opened:
-        result: DecisionResult = opened.ask(name, fields)
+        result: DecisionResult = _asked(opened, name, fields, files)
         if not opened.emit(result):
             print_detail(output, result.decision)
+
+
+def _asked(opened: DeskSession, name: str, fields: Mapping[str, object], files: Sequence[str] | None) -> Any:
+    """As `opened.ask`; where one of `files` is not there, the error says what may have been meant."""
+    try:
+        return opened.ask(name, fields)
+    except NotFound:
+        opened.check_files(files or [])
+        raise
 
 
 def _chosen(opened: DeskSession, every: str, *, yes: bool) -> int:
@@ -295,20 +307,26 @@ def _chosen(opened: DeskSession, every: str, *, yes: bool) -> int:
 
 
 def _guided(
-    output: Output, files: list[str] | None, title: str | None, rationale: str | None, alternatives: list[str] | None
+    opened: DeskSession,
+    files: list[str] | None,
+    title: str | None,
+    rationale: str | None,
+    alternatives: list[str] | None,
 ) -> tuple[list[str], str, str, list[str] | None]:
-    """Ask a person for what is missing, one line each. Raises `typer.BadParameter` where nobody can be asked."""
-    if not may_prompt(output):
+    """Ask a person for what is missing, one line each. Raises `typer.BadParameter` where nobody can be asked, and what
+    is wrong with `files` before anything is asked, since answers would be lost."""
+    if not may_prompt(opened.output):
         given = {"FILE": files, "--title": title, "--rationale": rationale}
         missing = [name for name, value in given.items() if not value]
         raise typer.BadParameter(f"missing: {', '.join(missing)}")
-    title = title or str(typer.prompt("The decision in one line", err=True))
+    opened.check_files(files or [])
+    title = title or prompt("The decision in one line")
     if not files:
         typer.echo("What it governs: a path, path::symbol, folder/ or glob; an empty line ends.", err=True)
-        files = _lines("  governs")
+        files = _governed(opened)
         while not files:
             typer.echo("A decision governs at least one file.", err=True)
-            files = _lines("  governs")
+            files = _governed(opened)
     if not rationale:
         typer.echo("Why? An empty line ends.", err=True)
         rationale = "\n".join(_lines("  why"))
@@ -321,11 +339,28 @@ def _guided(
     return files, title, rationale, alternatives
 
 
-def _lines(prompt: str) -> list[str]:
+def _governed(opened: DeskSession) -> list[str]:
+    """What a person names, one a line. What cannot be governed is refused at once, and can be typed again."""
+    files: list[str] = []
+    while line := _line("  governs"):
+        try:
+            opened.check_files([line])
+        except UserError as error:
+            opened.output.failure(error)
+        else:
+            files.append(line)
+    return files
+
+
+def _lines(question: str) -> list[str]:
     lines: list[str] = []
-    while line := str(typer.prompt(prompt, default="", show_default=False, err=True)).strip():
+    while line := _line(question):
         lines.append(line)
     return lines
+
+
+def _line(question: str) -> str:
+    return prompt(question, default="", show_default=False).strip()
 
 
 def _text(rationale: str | None) -> str | None:

@@ -63,13 +63,13 @@ from nm_lsp.engine.decision_requests import (
 )
 from nm_lsp.engine.decisions import acts, auditing, exchange, past, views
 from nm_lsp.engine.decisions.acts import Scene
-from nm_lsp.engine.decisions.anchoring import Prefix, prefix_of
+from nm_lsp.engine.decisions.anchoring import Prefix, anchors_of, prefix_of
 from nm_lsp.engine.decisions.code import Grammars
 from nm_lsp.engine.decisions.keeper import Held
 from nm_lsp.engine.decisions.marks import Placement, at_risk, risk_marks, stale_marks
 from nm_lsp.engine.decisions.rows import Describer
 from nm_lsp.engine.decisions.searching import DecisionSearch
-from nm_lsp.engine.decisions.sightings import ScreenBytes
+from nm_lsp.engine.decisions.sightings import ScreenBytes, confirm
 from nm_lsp.engine.decisions.similar import Nearness, similar_rows, similar_to
 from nm_lsp.engine.decisions.worktree import Look, WorkTree
 from nm_lsp.engine.requests import Nothing
@@ -115,6 +115,10 @@ class Desk:
         """The bytes on the screen of a repository path, None where it is not open in this folder or not changed."""
         path = self.prefix.to_folder(repo_path)
         return self._screen(path) if path is not None else None
+
+    def check_files(self, files: Sequence[str]) -> None:
+        """Raises what a decision recorded for `files` would be refused with for their sake."""
+        confirm(self.tree, anchors_of(self.tree, self.prefix, files), self.screen_bytes)
 
     def _scene(self, caller: Caller) -> Scene:
         return Scene(self.tree, self.prefix, self.screen_bytes, caller)

@@ -48,6 +48,7 @@ from nm_lsp.engine.memory_requests import (
     SavingsResult,
 )
 from nm_lsp.engine.requests import Nothing, Place, Problem
+from nm_lsp.engine.symbol_names import symbols_called
 from nm_lsp.events.bus import Event
 from nm_lsp.search.corpus import Corpus
 from nm_lsp.storage.synapses import SynapseStore
@@ -428,14 +429,13 @@ class MemoryDesk:
         text = symbol.strip()
         if text and corpus.find(text) is not None:
             return text
-        named = [corpus.id(doc) for doc in corpus.defined(text.rpartition(".")[2] or text).tolist()] if text else []
-        fitting = [node for node in named if node.rpartition("::")[2].partition("#")[0].endswith(text)]
+        fitting = symbols_called(corpus, text)
         if not fitting:
             raise NotFound(
                 f"no symbol or file is called {symbol[:200]!r}", hint="Give an id like `src/a.py::Class.name`."
             )
         if len(fitting) > 1:
-            shown = ", ".join(sorted(fitting)[:5])
+            shown = ", ".join(fitting[:5])
             raise InvalidInput("symbol", f"{symbol[:200]!r} means {len(fitting)} symbols", hint=f"Among them: {shown}.")
         return fitting[0]
 

@@ -595,7 +595,10 @@ def test_a_replaced_decision_never_reads_as_valid(repository: Path, nm_lsp: Run)
     shown = nm_lsp("decisions", "show", old).out
     assert "INVALIDATED" in shown
     assert f"replaced by  {new}" in shown
-    assert old not in nm_lsp("decisions", "search", "sessions").out
+    found = nm_lsp("decisions", "search", "sessions")
+    assert old not in found.out
+    assert "1 that is not active matches: --status all" in found.err
+    assert nm_lsp("decisions", "search", "sessions", "--json").err == "nothing here matches\n"
     assert old in nm_lsp("decisions", "search", "sessions", "--status", "all").out
     assert nm_lsp("decisions", "supersede", new, "--by", old, "-r", "back").code == 5
 

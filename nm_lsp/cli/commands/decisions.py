@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from nm_lsp.cli.commands import decisions_change, decisions_eval
 from nm_lsp.cli.commands.decisions_text import STATUS_COLOURS, print_detail, print_history, print_rows
-from nm_lsp.cli.desk import desk_session
+from nm_lsp.cli.desk import DeskSession, desk_session
 from nm_lsp.cli.exits import Exit
 from nm_lsp.cli.hits import counted
 from nm_lsp.cli.options import Folder, Json, Limit, Verbose, command_app
@@ -27,6 +28,7 @@ from nm_lsp.engine.decision_requests import (
     ListResult,
     ScanResult,
 )
+from nm_lsp.engine.decisions.searching import MAX_LIMIT
 
 app = command_app()
 
@@ -137,8 +139,11 @@ def search(
             print_rows(output, [hit.decision for hit in result.hits], [f"{hit.score:.3f}" for hit in result.hits])
             for notice in result.notices:
                 output.note(notice)
+        if not result.hits:
+            output.note("nothing here matches")
+        if status == "active" and not as_json:
+            _tell_inactive(opened, fields)
     if not result.hits:
-        output.note("nothing here matches")
         raise typer.Exit(Exit.NOTHING)
 
 
@@ -310,6 +315,15 @@ def import_(
                 output.warn(problem)
     if result.problems:
         raise typer.Exit(Exit.NOTHING)
+
+
+def _tell_inactive(opened: DeskSession, fields: Mapping[str, object]) -> None:
+    """Say how many decisions match that are left out because they do not hold."""
+    every: DecisionSearchResult = opened.ask("decisions.search", {**fields, "status": "all", "limit": MAX_LIMIT})
+    n_left = sum(hit.decision.status in {"stale", "invalidated"} for hit in every.hits)
+    if n_left:
+        matches = "that is not active matches" if n_left == 1 else "that are not active match"
+        opened.output.note(f"{n_left} {matches}: --status all")
 
 
 def _count(result: ListResult) -> str:

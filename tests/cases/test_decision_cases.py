@@ -333,7 +333,9 @@ def test_i17_a_folder_below_the_root(tmp_path: Path, start: Open) -> None:
         assert s.publications() == []
         repo.commit("below", {"pkg/gov.py": changed(3)})
         s.scan()
-        assert s.until_stale(gov, identity)["message"].startswith("Values are doubled: pkg/gov.py was changed")
+        assert s.until_stale(gov, identity)["message"].startswith(
+            "The decision “Values are doubled” may no longer hold: pkg/gov.py was changed"
+        )
         assert set(s.shown) == {gov}
 
 
@@ -394,7 +396,7 @@ def test_i21_each_folder_by_its_own_decisions_and_settings(tmp_path: Path, start
             uri = repo.uri("src/gov.py")
             # Until the commit is seen the mark may be that of a decision at risk.
             mark = s.until_stale(uri, ids[repo])
-            assert mark["message"].startswith(f"Decision of {repo.path.name}:")
+            assert mark["message"].startswith(f"The decision “Decision of {repo.path.name}” may no longer hold: ")
             assert mark["severity"] == severity
         assert s.hover(quiet.uri("src/gov.py")) is None
         assert "Decision of loud" in s.hover_text(loud.uri("src/gov.py"))

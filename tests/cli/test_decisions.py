@@ -289,7 +289,19 @@ def test_lists_say_status_reason_and_anchors_in_words(desk: FakeDesk, nm_lsp: Ru
         "nm-abcdefgh  ACTIVE       Tokens expire �[31mfast",
         "             src/auth.py::login · /up.py → lib/up.py",
     ]
-    assert ended.err == "2 decisions\n"
+    assert ended.err.splitlines()[0] == "2 decisions"
+
+
+def test_a_stale_decision_is_shown_with_what_can_be_done(desk: FakeDesk, nm_lsp: Run) -> None:
+    steps = "`nm-lsp decisions diff {0}` shows what changed; `restore {0}` says that it still holds, `invalidate {0}` "
+    assert nm_lsp("decisions", "list").err.endswith(steps.format(STALE.id) + "that it does not\n")
+    desk.answers["list"] = d.ListResult((STALE, STALE, ROW), 3, None)
+    assert steps.format("ID") in nm_lsp("decisions", "list").err
+    desk.answers["get"] = d.GetResult((replace(DETAIL, row=STALE),))
+    assert steps.format(STALE.id) in nm_lsp("decisions", "show", "stalesta").err
+    desk.answers["list"] = d.ListResult((ROW,), 1, None)
+    assert "restore" not in nm_lsp("decisions", "list").err
+    assert nm_lsp("decisions", "list", "--json").err == ""
 
 
 def test_a_page_says_how_to_get_the_next(desk: FakeDesk, nm_lsp: Run) -> None:

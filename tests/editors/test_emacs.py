@@ -70,7 +70,7 @@ def test_eglot_starts_the_server_for_a_mode_without_another(session: dict[str, A
 
 def test_a_commit_shows_as_a_diagnostic(session: dict[str, Any]) -> None:
     (mark,) = session["marks"]
-    assert "Quiet from ten: rules.rst was changed by" in mark
+    assert "The decision “Quiet from ten” may no longer hold: rules.rst was changed by" in mark
     # 3 s is the goal on a machine at rest; a busy one gets more.
     assert session["seconds"] < 15
     assert "STALE" in session["hover"]

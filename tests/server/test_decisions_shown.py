@@ -110,7 +110,9 @@ def test_layout_and_acknowledged_and_lost(tmp_path: Path, start: Open) -> None:
         s.until(lambda: s.shown.get(a) and s.shown[a][0]["severity"] == 3)
         assert s.marks(a) == [("decision-stale", layout)]
         # What lost one file shows on the nearest that is left; what lost all is told once.
-        assert s.until_stale(b, gone)["message"].startswith("Two files: c.py was removed by")
+        assert s.until_stale(b, gone)["message"].startswith(
+            "The decision “Two files” may no longer hold: c.py was removed by"
+        )
         s.until(lambda: [text for text in s.messages() if old in text])
         s.execute(s.action(a, "Hide"))
         s.until_clean(a)

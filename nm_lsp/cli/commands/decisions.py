@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nm_lsp.cli.commands import decisions_change, decisions_eval
-from nm_lsp.cli.commands.decisions_text import STATUS_COLOURS, print_detail, print_history, print_rows
+from nm_lsp.cli.commands.decisions_text import STATUS_COLOURS, print_detail, print_history, print_rows, tell_next_steps
 from nm_lsp.cli.desk import DeskSession, desk_session
 from nm_lsp.cli.exits import Exit
 from nm_lsp.cli.hits import counted
@@ -93,6 +93,7 @@ def list_(
         if not opened.emit(result):
             print_rows(output, result.decisions)
             output.note(_count(result))
+            tell_next_steps(output, result.decisions)
     _exit_if_doubted(result.decisions, wanted=exit_code)
 
 
@@ -107,6 +108,7 @@ def show(ids: Ids, folder: Folder = None, as_json: Json = False, verbose: Verbos
                 if at:
                     output.text()
                 print_detail(output, detail)
+            tell_next_steps(output, [detail.row for detail in result.decisions])
 
 
 @app.command()

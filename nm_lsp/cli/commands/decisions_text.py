@@ -29,6 +29,17 @@ def print_rows(output: Output, rows: Iterable[DecisionRow], notes: Sequence[str]
         output.text(output.style(f"{_INDENT}{_anchors(row.anchors)}", "dim"))
 
 
+def tell_next_steps(output: Output, rows: Iterable[DecisionRow]) -> None:
+    """Where some are stale: the commands that show why, and that end it."""
+    stale = [row.id for row in rows if row.status == "stale"]
+    if stale:
+        identity = stale[0] if len(stale) == 1 else "ID"
+        output.note(
+            f"`nm-lsp decisions diff {identity}` shows what changed; `restore {identity}` says that it still holds, "
+            f"`invalidate {identity}` that it does not"
+        )
+
+
 def print_detail(output: Output, detail: DecisionDetail) -> None:
     """The whole record, as labelled lines."""
     row = detail.row

@@ -81,7 +81,7 @@ def stale_marks(tree: WorkTree, look: Look, describer: Describer) -> Marks:
             found = similar[key]
             seats = [(found, None)] if found is not None else []
         for path, symbol in seats:
-            by_path.setdefault(path, []).append(Mark(code, severity, row, _text(row), symbol, look.head.commit))
+            by_path.setdefault(path, []).append(Mark(code, severity, row, _text(row, code), symbol, look.head.commit))
     counts = Counter(verdict.status.value for verdict in look.verdicts.values())
     stale = [verdict for verdict in look.verdicts.values() if verdict.status is Status.STALE]
     return Marks(
@@ -131,8 +131,9 @@ def _similar(tree: WorkTree, look: Look, verdict: Verdict) -> str | None:
         return None
 
 
-def _text(row: DecisionRow) -> str:
-    return f"{row.title}: {row.status_reason}" if row.status_reason else row.title
+def _text(row: DecisionRow, code: str) -> str:
+    holds = "may no longer hold" if code == STALE else "no longer holds"
+    return f"The decision “{row.title}” {holds}{f': {row.status_reason}' if row.status_reason else '.'}"
 
 
 # -- at risk -------------------------------------------------------------------------------------------------------

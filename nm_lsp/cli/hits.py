@@ -24,8 +24,3 @@ def print_hits(output: Output, hits: Sequence[Hit]) -> None:
         )
         for line in clean(hit.text).rstrip().split("\n"):
             output.text(f"    {line}".rstrip())
-
-
-def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """`1 file`, `1,234 files`."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.folders import workspace_folder
-from nm_lsp.cli.hits import counted
 from nm_lsp.cli.interrupts import interruptible
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.cli.progress import ProgressBar

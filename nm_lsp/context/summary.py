@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from nm_lsp.base.wording import counted
 from nm_lsp.context.budget import LayerText, Page, finish
 from nm_lsp.context.quoting import inline
 from nm_lsp.graph.model import NodeKind
@@ -59,24 +60,27 @@ def _size(corpus: Corpus, files: dict[str, int]) -> str:
     named = ", ".join(f"{name} {n:,}" for name, n in languages.most_common(MAX_LANGUAGES))
     n_classes, n_functions = kinds[KINDS.index(NodeKind.CLASS)], kinds[KINDS.index(NodeKind.FUNCTION)]
     n_methods = kinds[KINDS.index(NodeKind.METHOD)]
-    return f"{len(files):,} files ({named}); {n_classes:,} classes, {n_functions:,} functions, {n_methods:,} methods"
+    return (
+        f"{counted(len(files), 'file')} ({named}); {counted(n_classes, 'class', 'classes')}, "
+        f"{counted(n_functions, 'function')}, {counted(n_methods, 'method')}"
+    )
 
 
 def _folders(roles: dict[str, Role]) -> str:
     """Where the sources are, with the number of files."""
     sources = [path.split("/")[:-1] for path, role in roles.items() if role is Role.SOURCE]
     depth = 0
-    counted: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     while sources:
-        counted = Counter("/".join(parts[: depth + 1]) for parts in sources)
-        (folder, n), *_ = counted.most_common(1)
+        found = Counter("/".join(parts[: depth + 1]) for parts in sources)
+        (folder, n), *_ = found.most_common(1)
         inside = [parts for parts in sources if "/".join(parts[: depth + 1]) == folder and len(parts) > depth + 1]
         # One folder that holds nearly everything tells nothing: what is in it does.
         if n < DOMINANT * len(sources) or len(inside) * 2 < n:
             break
         sources = [parts for parts in sources if "/".join(parts[: depth + 1]) == folder]
         depth += 1
-    return ", ".join(f"{inline(folder)}/ ({n})" for folder, n in counted.most_common(MAX_FOLDERS) if folder)
+    return ", ".join(f"{inline(folder)}/ ({n})" for folder, n in found.most_common(MAX_FOLDERS) if folder)
 
 
 def _topic_line(topic: Topic) -> str:
@@ -87,8 +91,7 @@ def _topic_line(topic: Topic) -> str:
         if qualified and qualified not in names and qualified not in topic.title:
             names.append(qualified)
     shown = f": {', '.join(inline(name) for name in names[:MAX_SYMBOLS])}" if names else ""
-    n = len(topic.files)
-    return f"- {inline(topic.title)} ({n} {'file' if n == 1 else 'files'}){shown}"
+    return f"- {inline(topic.title)} ({counted(len(topic.files), 'file')}){shown}"
 
 
 def _habits(corpus: Corpus, roles: dict[str, Role]) -> str:
@@ -96,11 +99,11 @@ def _habits(corpus: Corpus, roles: dict[str, Role]) -> str:
     tests = [path for path, role in roles.items() if role is Role.TEST]
     if tests:
         homes = Counter(path.split("/")[0] + "/" if "/" in path else path for path in tests)
-        habits.append(f"tests in {inline(homes.most_common(1)[0][0])} ({len(tests)} files)")
+        habits.append(f"tests in {inline(homes.most_common(1)[0][0])} ({counted(len(tests), 'file')})")
     docs = Counter(path.split("/")[0] + "/" for path, role in roles.items() if role is Role.DOCS and "/" in path)
     if docs:
         home, n = docs.most_common(1)[0]
-        habits.append(f"documentation in {inline(home)} ({n} files)")
+        habits.append(f"documentation in {inline(home)} ({counted(n, 'file')})")
     source_files = [number for path, number in corpus.file_numbers.items() if roles[path] is Role.SOURCE]
     style = _naming(corpus, source_files)
     if style:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Cancelled, GitUnavailable, NmError
+from nm_lsp.base.wording import counted
 from nm_lsp.engine import doctor_memory
 from nm_lsp.engine.doctor_checks import Check, Health
 from nm_lsp.engine.requests import StatusResult
@@ -134,9 +135,10 @@ def check_index(status: Callable[[], StatusResult]) -> list[Check]:
         raise
     except NmError as error:
         return [Check("index", Health.BROKEN, error.message, error.hint or "nm-lsp index --rebuild")]
+    left_out = f", {counted(found.n_skipped, 'file')} left out (see `nm-lsp status`)" if found.n_skipped else ""
     detail = (
-        f"{found.files:,} files, {found.symbols:,} symbols, vectors {found.vectors.done:,} of {found.vectors.total:,}"
-        + (f", {found.n_skipped:,} files left out (see `nm-lsp status`)" if found.n_skipped else "")
+        f"{counted(found.files, 'file')}, {counted(found.symbols, 'symbol')}, "
+        f"vectors {found.vectors.done:,} of {found.vectors.total:,}{left_out}"
     )
     checks = [Check("index", Health.OK, detail) if found.ready else
               Check("index", Health.BROKEN, "not complete", "nm-lsp index --rebuild")]  # fmt: skip

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from nm_lsp.base.errors import GitUnavailable, Refused, StoreProblem
+from nm_lsp.base.wording import counted
 from nm_lsp.engine import hooks
 from nm_lsp.engine.decisions.alone import open_desk
 from nm_lsp.engine.decisions.desk import Desk
@@ -86,12 +87,12 @@ def _store_problem(problem: StoreProblem, folder: Path) -> Check:
 
 def _audit(report: AuditReport, folder: Path) -> list[Check]:
     if report.sound:
-        return [Check("audit", Health.OK, f"{report.verdict.n_records:,} records, whole")]
+        return [Check("audit", Health.OK, f"{counted(report.verdict.n_records, 'record')}, whole")]
     said = [f"{finding.copy} line {finding.line}: {finding.message}" for finding in report.verdict.findings]
     if report.n_dropped:
-        said.append(f"{report.n_dropped:,} records could not be written and are missing")
+        said.append(f"{counted(report.n_dropped, 'record')} that could not be written")
     if report.n_waiting:
-        said.append(f"{report.n_waiting:,} records are not in audit.jsonl")
+        said.append(f"{counted(report.n_waiting, 'record')} not in audit.jsonl")
     shown = "; ".join(said[:3]) + (f" and {len(said) - 3} more" if len(said) > 3 else "")
     database = folder / "memory.db"
     if any(finding.copy != "text" for finding in report.verdict.findings):

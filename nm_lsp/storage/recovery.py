@@ -19,6 +19,7 @@ from nm_lsp.audit.acts import event_of
 from nm_lsp.audit.chain import AuditRecord, hash_of, redacted_leaves
 from nm_lsp.audit.text import Unreadable
 from nm_lsp.base.errors import NmError, StoreProblem
+from nm_lsp.base.wording import counted
 from nm_lsp.decisions.events import EventKind
 from nm_lsp.storage import audit_rows, damage, decision_redaction, decision_rows, decision_search
 from nm_lsp.storage.audit_text import AuditText
@@ -48,7 +49,7 @@ class StoreLost(StoreProblem):
     def __init__(self, loss: Loss) -> None:
         where = f"; it is kept as {loss.set_aside.name}" if loss.set_aside else ""
         offer = [f"the backup {loss.backup.path.name}"] if loss.backup else []
-        offer += [f"{loss.n_text_records} records of audit.jsonl"] if loss.n_text_records else []
+        offer += [f"{counted(loss.n_text_records, 'record')} of audit.jsonl"] if loss.n_text_records else []
         left = f"brings it back from {' and '.join(offer)}" if offer else "begins an empty one; no backup was found"
         hint = f"Nothing is recorded until then: `nm-lsp decisions recover` {left}."
         super().__init__(f"{loss.path}: {loss.why}{where}.", reason="lost", hint=hint)

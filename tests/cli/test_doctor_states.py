@@ -119,7 +119,7 @@ def test_everything_at_once(repo: Repo, env: dict[str, str]) -> None:
     found = ill(json.loads(told.stdout))
     assert set(found) == {"settings", "audit", "event log", "hooks", "leftovers", "synapses-set-aside"}
     assert "not valid TOML" in found["settings"]["detail"]
-    assert "1 records could not be written" in found["audit"]["detail"]
+    assert "1 record that could not be written" in found["audit"]["detail"]
     assert list(store(repo).glob("synapses.db.corrupt-*")), "kept"
     assert found["settings"]["repair"].startswith(f"Correct {repo.path / CONFIG_FILE}")
     (repo.path / CONFIG_FILE).write_text("[index]\n")

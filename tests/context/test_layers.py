@@ -56,7 +56,7 @@ def test_the_whole_answer(depot: Built) -> None:
         "Main folders: depot/ (2)",
         "- depot: Parcel, wrap (2 files): send_parcel",
         "- depot: shortest_route (1 file)",
-        "Conventions: tests in tests/ (1 files)",
+        "Conventions: tests in tests/ (1 file)",
         "",
         "## Where it belongs",
         *text.split("## Where it belongs\n")[1].split("\n"),

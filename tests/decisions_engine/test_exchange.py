@@ -465,3 +465,10 @@ def test_what_an_older_version_wrote_for_an_editor_without_a_name_is_imported(be
     assert n
     bench.commit({file.relative_to(bench.root).as_posix(): text})
     assert clone(bench, "other").import_(DIR).imported == (made,)
+
+
+def test_one_decision_stands_alone(bench: Bench) -> None:
+    bench.record("Only one", "a.py")
+    text = bench.export().text
+    assert text is not None
+    assert "\n1 decision as it stands" in text

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.desk import desk_session
 from nm_lsp.cli.exits import Exit
-from nm_lsp.cli.hits import counted
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.engine.decision_requests import AuditAnchorResult, AuditExportResult, AuditRotateResult, VerifyResult

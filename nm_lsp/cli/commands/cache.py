@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nm_lsp.cli.hits import counted
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.options import Json, command_app
 from nm_lsp.cli.output import Output
 from nm_lsp.engine.caches import CacheList, Pruned, WorkspaceCache, cache_list

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.commands import decisions_change, decisions_eval
 from nm_lsp.cli.commands.decisions_text import STATUS_COLOURS, print_detail, print_history, print_rows, tell_next_steps
 from nm_lsp.cli.desk import DeskSession, desk_session
 from nm_lsp.cli.exits import Exit
-from nm_lsp.cli.hits import counted
 from nm_lsp.cli.options import Folder, Json, Limit, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.engine.decision_requests import (

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from nm_lsp.base.errors import NotFound, UserError
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.commands.decisions_text import print_detail, print_rows, print_similar
 from nm_lsp.cli.desk import DeskSession, confirmed, desk_session, may_prompt, prompt, reason_or_prompt
 from nm_lsp.cli.exits import Exit
-from nm_lsp.cli.hits import counted
 from nm_lsp.cli.options import Folder, Json, Verbose
 from nm_lsp.cli.output import Output
 from nm_lsp.engine.decision_requests import (

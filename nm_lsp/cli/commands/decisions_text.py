@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nm_lsp.cli.hits import counted
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.engine.decision_requests import AnchorRow, AnchorState, DecisionDetail, DecisionRow, HistoryRow, Similar
 

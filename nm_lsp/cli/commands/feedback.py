@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nm_lsp.cli.hits import counted
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.memory_output import CALLER
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output

@@ -6,11 +6,19 @@ from typing import Annotated
 
 import typer
 
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.memory_output import CALLER
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.cli.session import session
-from nm_lsp.engine.memory_requests import InspectParams, MemoryExportParams, MemoryImportParams, ResetParams
+from nm_lsp.engine.memory_requests import (
+    DecayResult,
+    InspectParams,
+    MemoryExportParams,
+    MemoryImportParams,
+    MemoryImportResult,
+    ResetParams,
+)
 from nm_lsp.engine.requests import Nothing
 
 app = command_app()
@@ -50,7 +58,7 @@ def inspect(
             ],
             right=(0, 1),
         )
-        output.note(f"learned now: {result.active}; {result.bytes:,} bytes")
+        output.note(f"learned now: {result.active}; {counted(result.bytes, 'byte')}")
         output.detail(", ".join(f"{row.name} {row.count:,}" for row in result.counters))
         if result.problem is not None:
             output.warn(result.problem)
@@ -70,7 +78,7 @@ def reset(
         params = ResetParams(namespace=namespace, confirm=yes)
         result = opened.host.memory.reset(params, opened.cancel, CALLER)
         if not opened.emit(result):
-            output.text(f"{result.edges:,} pairs forgotten in {', '.join(result.namespaces)}")
+            output.text(f"{counted(result.edges, 'pair')} forgotten in {', '.join(result.namespaces)}")
 
 
 @app.command()
@@ -93,7 +101,7 @@ def export(
         if result.text is not None:
             output.text(clean(result.text.rstrip("\n")))
         else:
-            output.note(f"{result.edges:,} pairs written to {result.path}")
+            output.note(f"{counted(result.edges, 'pair')} written to {result.path}")
 
 
 @app.command("import")
@@ -109,11 +117,11 @@ def import_(
         result = opened.host.memory.import_(MemoryImportParams(source=source), opened.cancel, CALLER)
         if opened.emit(result):
             return
-        output.text(f"{result.edges:,} pairs and {result.transitions:,} transitions taken in")
+        output.text(f"{_learned(result)} taken in")
         if result.unchanged:
-            output.note(f"{result.unchanged:,} pairs were there at least as strong")
+            output.note(f"{counted(result.unchanged, 'pair')} already there, at least as strong")
         if result.unknown:
-            output.warn(f"{result.unknown:,} rows name symbols or files that are not here and were left out")
+            output.warn(f"{counted(result.unknown, 'row')} left out: symbols or files that are not here")
 
 
 @app.command()
@@ -123,4 +131,8 @@ def decay(folder: Folder = None, as_json: Json = False, verbose: Verbose = False
     with session(folder, output) as opened:
         result = opened.host.memory.decay(Nothing(), opened.cancel, CALLER)
         if not opened.emit(result):
-            output.text(f"{result.edges:,} pairs and {result.transitions:,} transitions forgotten")
+            output.text(f"{_learned(result)} forgotten")
+
+
+def _learned(result: MemoryImportResult | DecayResult) -> str:
+    return f"{counted(result.edges, 'pair')} and {counted(result.transitions, 'transition')}"

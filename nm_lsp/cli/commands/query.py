@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.exits import Exit
-from nm_lsp.cli.hits import counted, spot
+from nm_lsp.cli.hits import spot
 from nm_lsp.cli.options import Budget, Folder, Json, Question, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.cli.session import Session, session

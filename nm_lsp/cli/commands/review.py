@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.memory_output import CALLER, spot_line
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
@@ -32,7 +33,7 @@ def review(
         if not result.changed:
             output.note("nothing differs")
         elif not result.missing:
-            output.note(f"nothing is known to go with the {len(result.changed)} changed symbols")
+            output.note(f"nothing is known to go with the {counted(len(result.changed), 'changed symbol')}")
         else:
             rows = [(f"{row.energy:.2f}", row.id, spot_line(row.place), row.because) for row in result.missing]
             output.table(("energy", "usually changes too", "where", "because of"), rows, right=(0,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nm_lsp.cli.hits import counted
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.memory_output import CALLER
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
@@ -21,5 +21,7 @@ def savings(folder: Folder = None, as_json: Json = False, verbose: Verbose = Fal
         if opened.emit(result):
             return
         output.text(f"{counted(result.queries, 'question')} answered with {result.tokens_given:,} tokens")
-        output.text(f"{result.tokens_of_files:,} tokens are in the files behind the answers: {result.saved:,} saved")
+        output.text(
+            f"{counted(result.tokens_of_files, 'token')} in the files behind the answers: {result.saved:,} saved"
+        )
         output.text(result.formula)

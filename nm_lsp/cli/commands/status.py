@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nm_lsp.cli.hits import counted
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.session import session

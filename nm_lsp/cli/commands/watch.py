@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from nm_lsp.base.wording import counted
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.session import session
@@ -38,4 +39,4 @@ def _short(data: dict[str, object]) -> str:
     files, pairs = data.get("files"), data.get("pairs")
     if isinstance(files, list):
         return ", ".join(str(file) for file in files)
-    return f"{len(pairs)} pairs" if isinstance(pairs, list) else ""
+    return counted(len(pairs), "pair") if isinstance(pairs, list) else ""

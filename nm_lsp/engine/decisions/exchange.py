@@ -16,6 +16,7 @@ from nm_lsp.audit.chain import Act
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Conflict, InvalidInput, NotFound, Refused
 from nm_lsp.base.uris import checked_path
+from nm_lsp.base.wording import counted
 from nm_lsp.decisions.events import Event, EventKind
 from nm_lsp.decisions.fold import Standing
 from nm_lsp.decisions.model import DecisionId, Plain
@@ -81,7 +82,10 @@ def _as_text(scene: Scene, look: Look, status: str, history: History) -> Decisio
     chosen.sort(key=lambda i: (look.records[i].recorded_at, i))
     describer = Describer.of(scene.tree, look, scene.prefix, chosen)
     at = f" at {look.head.commit[:SHORT]}" if look.head.commit is not None else ""
-    parts = ["# Decisions\n", f"{len(chosen)} decisions as they stand{at}.\n"]
+    parts = [
+        "# Decisions\n",
+        f"{counted(len(chosen), 'decision')} as {'it stands' if len(chosen) == 1 else 'they stand'}{at}.\n",
+    ]
     for identity in chosen:
         verdict = look.verdicts[identity]
         said = None if verdict.status is Status.INVALIDATED else verdict.status.value

@@ -14,6 +14,7 @@ from typing import Final
 
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import InvalidInput
+from nm_lsp.base.wording import counted
 from nm_lsp.decisions.fold import Standing
 from nm_lsp.decisions.model import DecisionId
 from nm_lsp.decisions.verdicts import Status
@@ -103,8 +104,8 @@ class DecisionSearch:
             return None
         if embedded.n_missing:
             notices.append(
-                f"{embedded.n_missing:,} decisions have no vector yet and were searched by words alone; "
-                "they are being made."
+                f"{counted(embedded.n_missing, 'decision')} had no vector yet and could be found by words alone; "
+                "vectors are being made."
             )
         if not embedded.ids:
             return []

@@ -62,6 +62,11 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 class LazyCommands(TyperGroup):
     """The commands of `COMMANDS`, each imported when it is the one that runs (and for nothing else, not even help)."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # What the base class proposes for a name that is misspelt.
+        self.commands: Any = dict.fromkeys(COMMANDS)
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the base class's signature
         return list(COMMANDS)
 

@@ -69,6 +69,15 @@ def test_a_wrong_command_line_is_usage(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"), [(["qury", "x"], "query"), (["decision"], "decisions"), (["decisions", "shw"], "show")]
+)
+def test_a_misspelt_command_gets_the_one_that_was_meant(typed: list[str], meant: str) -> None:
+    result = runner.invoke(main.app, typed)
+    assert result.exit_code == Exit.USAGE
+    assert f"Did you mean '{meant}'" in result.output
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("0", ("127.0.0.1", 0)),

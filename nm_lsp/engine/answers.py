@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nm_lsp.base.cancellation import Cancellation
-from nm_lsp.base.errors import InvalidInput
+from nm_lsp.base.errors import EnvironmentProblem, InvalidInput
 from nm_lsp.engine.memory.recall import MORE_LOOKED_AT, Recall
 from nm_lsp.engine.query_embedding import QueryEmbedder
 from nm_lsp.engine.requests import (
@@ -72,7 +72,15 @@ def ranked(
     kinds: Sequence[NodeKind] | None = None,
     path: str | None = None,
 ) -> RankedResult:
-    """The ranking of both legs, with what its first hits recall. Hits whose file is gone from the disk are left out."""
+    """The ranking of both legs, with what its first hits recall. Hits whose file is gone from the disk are left out.
+
+    Raises `EnvironmentProblem` where neither leg can answer.
+    """
+    if not view.use_keyword and view.embedder.files is None:
+        raise EnvironmentProblem(
+            "Nothing can be searched: keyword search is switched off, and there is no model for search by meaning.",
+            hint="Unset NEURALMIND_BM25, or run `nm-lsp model install` with `model.enabled` as it is by default.",
+        )
     recall = view.recall if view.recall is not None and not view.recall.is_empty and path is None else None
     result = ranked_search(
         view.snapshot.corpus,

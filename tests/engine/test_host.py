@@ -107,6 +107,20 @@ def test_what_matches_nothing_finds_nothing(opened: Opened, project: Path) -> No
     assert "No match" in host.query(QueryParams(query="zeppelin mooring regulations"), GO).text
 
 
+def test_with_neither_keywords_nor_a_model_nothing_can_be_searched(
+    opened: Opened, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEURALMIND_BM25", "0")
+    host = ready(opened, project)
+    for ask in (
+        lambda: host.search(SearchParams(query="water"), GO),
+        lambda: host.query(QueryParams(query="water"), GO),
+        lambda: host.relevance(RelevanceParams(query="water"), GO),
+    ):
+        with pytest.raises(EnvironmentProblem, match=r"Nothing can be searched.*Unset NEURALMIND_BM25"):
+            ask()
+
+
 def test_kinds_and_paths_restrict(opened: Opened, project: Path) -> None:
     host = ready(opened, project)
     assert ids(host, "burner", kinds=("class",)) == ["pkg/burner.py::Burner"]

@@ -15,7 +15,7 @@ app = command_app()
 
 @app.command()
 def stats(folder: Folder = None, as_json: Json = False, verbose: Verbose = False) -> None:
-    """Count files, symbols, edges and communities."""
+    """Count files, symbols, edges and communities: groups of files that use each other more than the rest."""
     output = Output(as_json=as_json, verbose=verbose)
     with session(folder, output) as opened:
         result = opened.host.stats(Nothing(), opened.cancel)

@@ -17,7 +17,17 @@ from nm_lsp.cli.interrupts import interruptible
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.progress import ProgressBar
 from nm_lsp.engine.host import Host
-from nm_lsp.engine.requests import BrainEvent, HostEvent, IndexFinished, IndexProgress, Missing, Notice, StatusChanged
+from nm_lsp.engine.requests import (
+    BrainEvent,
+    HostEvent,
+    IndexFinished,
+    IndexProgress,
+    Missing,
+    Nothing,
+    Notice,
+    StatusChanged,
+    StatusResult,
+)
 from nm_lsp.engine.settings import resolve_settings
 from nm_lsp.engine.workspace import Workspace
 from nm_lsp.wire.encode import encode
@@ -39,12 +49,23 @@ class Session:
         self.folder = folder
         self.output = output
         self.cancel = cancel
+        self.settles = False
+        """Whether the end of the session waits until what the child began is done."""
 
     def wait(self, *, vectors: bool) -> None:
         """Wait until the index is complete, showing the bar."""
+        self.settles = True
         self._bar.open()
         self.host.wait_ready(self.cancel, vectors=vectors)
         self._bar.close()
+
+    def status_within(self, seconds: float) -> StatusResult:
+        """The status once the index is complete, or after `seconds` as it stands then."""
+        self.settles = True
+        self._bar.open()
+        self.host.wait_ready(self.cancel, within_s=seconds)
+        self._bar.close()
+        return self.host.status(Nothing(), self.cancel)
 
     def emit(self, result: object) -> bool:
         """Print `result` in its wire form if `--json` asks for it; say whether that was done."""
@@ -103,7 +124,7 @@ def session(
             if ready or vectors:
                 opened.wait(vectors=vectors)
             yield opened
-            if ready or vectors:
+            if opened.settles:
                 opened.host.wait_settled(cancel)
         finally:
             bar.close()

@@ -11,7 +11,7 @@ import importlib.util
 import platform
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from nm_lsp.engine.doctor_checks import Check, Health
 from nm_lsp.engine.requests import StatusResult
 from nm_lsp.engine.settings import resolve_settings
 from nm_lsp.git import Git, discover
+from nm_lsp.git.process import quoted
 from nm_lsp.models.weights import model_status
 from nm_lsp.storage.locations import index_folder, vector_cache_file
 from nm_lsp.worker.selfcheck import check_server
@@ -41,25 +42,31 @@ class DoctorResult:
     checks: tuple[Check, ...]
 
 
-def examine(folder: Path, status: Callable[[], StatusResult], cancel: Cancellation) -> DoctorResult:
-    """Check everything `folder` needs. `status` opens its index and reports on it; what it raises is a finding."""
+def checks(folder: Path, status: Callable[[], StatusResult], cancel: Cancellation) -> Iterator[Check]:
+    """Everything `folder` needs, each check as it is done, the quick ones first.
+
+    `status` opens its index and reports on it; what it raises is a finding.
+    """
     settings, _ = resolve_settings(None, folder)
-    checks = [
-        check_python(),
-        check_git(folder),
-        check_model(),
-        check_annoy(),
-        check_cache(folder),
-        check_store_folder(folder),
-        *doctor_memory.check_settings(folder),
-    ]
+    yield check_python()
+    yield check_git(folder)
+    yield check_model()
+    yield check_annoy()
+    yield check_cache(folder)
+    yield check_store_folder(folder)
+    yield from doctor_memory.check_settings(folder)
     # Before the index, which would take a damaged store out of the way first.
-    checks += _guarded("decisions", lambda: doctor_memory.check_decisions(folder, settings))
-    checks += check_index(status)
-    checks += doctor_memory.check_hooks(folder, settings)
-    checks += doctor_memory.check_leftovers()
-    checks.append(check_handshake(folder, cancel))
-    return DoctorResult(all(check.health is not Health.BROKEN for check in checks), tuple(checks))
+    yield from _guarded("decisions", lambda: doctor_memory.check_decisions(folder, settings))
+    yield from doctor_memory.check_hooks(folder, settings)
+    yield from doctor_memory.check_leftovers()
+    yield from check_index(status)
+    yield check_handshake(folder, cancel)
+
+
+def examined(found: Iterable[Check]) -> DoctorResult:
+    """The verdict on all checks."""
+    rows = tuple(found)
+    return DoctorResult(all(check.health is not Health.BROKEN for check in rows), rows)
 
 
 def _guarded(part: str, look: Callable[[], list[Check]]) -> list[Check]:
@@ -101,7 +108,7 @@ def check_annoy() -> Check:
             "annoy",
             Health.LIMITED,
             "not installed: vector search is exact, which is slower above some 50,000 symbols",
-            "pip install 'annoy>=1.17.3,<2' (needs a C++ compiler)",
+            f"{quoted(Path(sys.executable))} -m pip install 'annoy>=1.17.3,<2' (needs a C++ compiler)",
         )
     return Check("annoy", Health.OK, "approximate vector search for large workspaces")
 
@@ -140,14 +147,14 @@ def check_index(status: Callable[[], StatusResult]) -> list[Check]:
         f"{counted(found.files, 'file')}, {counted(found.symbols, 'symbol')}, "
         f"vectors {found.vectors.done:,} of {found.vectors.total:,}{left_out}"
     )
-    checks = [Check("index", Health.OK, detail) if found.ready else
-              Check("index", Health.BROKEN, "not complete", "nm-lsp index --rebuild")]  # fmt: skip
-    checks += [
+    rows = [Check("index", Health.OK, detail) if found.ready else
+            Check("index", Health.LIMITED, f"still being built: {detail}", "nm-lsp index")]  # fmt: skip
+    rows += [
         Check(problem.code, Health.LIMITED, problem.message, problem.hint or "nm-lsp doctor")
         for problem in found.problems
         if problem.code not in _CHECKED_APART
     ]
-    return checks
+    return rows
 
 
 def check_handshake(folder: Path, cancel: Cancellation) -> Check:

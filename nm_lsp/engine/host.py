@@ -6,6 +6,7 @@ only take notes. One instance per opened folder; all methods are thread-safe.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -232,12 +233,13 @@ class Host:
         """The child is gone for good: what is indexed still answers."""
         self._state.give_up(reason)
 
-    def wait_ready(self, cancel: Cancellation, *, vectors: bool = False) -> None:
-        """Block until symbols, keyword search and graph (with `vectors`: those too) are complete.
+    def wait_ready(self, cancel: Cancellation, *, vectors: bool = False, within_s: float = math.inf) -> None:
+        """Block until symbols, keyword search and graph (with `vectors`: those too) are complete, `within_s` at most.
 
         Returns at once where no index is wanted. Raises `Cancelled`, and `EnvironmentProblem` where nobody builds one.
         """
-        while self._settings.index.enabled:
+        deadline = time.monotonic() + within_s
+        while self._settings.index.enabled and time.monotonic() < deadline:
             if self._state.is_idle if vectors else self._state.is_ready:
                 return
             if self._state.given_up is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import NmError
 from nm_lsp.cli import main
 from nm_lsp.engine import requests as r
+from nm_lsp.engine.memory_requests import SavingsResult
 from nm_lsp.graph.model import Span
 
 PLACE = r.Place("src/köln.py", Span(10, 90, 2, 6, 5, 0))
@@ -51,10 +53,13 @@ NODES = [
 
 
 class FakeMemory:
-    """Nothing was learned."""
+    """Nothing was learned, and one question was answered about a small file."""
 
     def inspect(self, params: object, cancel: Cancellation, caller: object) -> None:
         cancel.check()
+
+    def savings(self, params: object, cancel: Cancellation, caller: object) -> SavingsResult:
+        return SavingsResult(1, 900, 300, -600, -2.0, "saved = tokens_of_files - tokens_given")
 
 
 @dataclass
@@ -64,6 +69,7 @@ class FakeHost:
     listener: Callable[[r.HostEvent], None]
     answers: dict[str, object]
     asked: list[tuple[str, object]] = field(default_factory=list)
+    waited_s: float = 0.0
 
     @property
     def memory(self) -> FakeMemory:
@@ -72,8 +78,9 @@ class FakeHost:
     def prewarm(self, question: str) -> None:
         """The model of a fake is always warm; only the wait is of interest."""
 
-    def wait_ready(self, cancel: Cancellation, *, vectors: bool = False) -> None:
+    def wait_ready(self, cancel: Cancellation, *, vectors: bool = False, within_s: float = math.inf) -> None:
         self.asked.append(("wait_ready", vectors))
+        self.waited_s = within_s
         self.listener(r.IndexProgress("/somewhere", r.Phase.KEYWORD, 50, "parsing"))
         self.listener(r.IndexFinished("/somewhere", "done"))
         cancel.check()

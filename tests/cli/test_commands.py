@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,22 @@ def test_status_shows_what_is_left_out_and_what_helps(engine: Any, nm_lsp: Run) 
     assert "There are no weights. Run `nm-lsp model install`." in out
 
 
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        ({}, "ready, idle"),
+        ({"phase": r.Phase.VECTORS}, "ready, idle"),
+        ({"phase": r.Phase.VECTORS, "vectors": r.Progress(1, 2)}, "ready, vectors"),
+        ({"phase": r.Phase.KEYWORD, "ready": False}, "not ready, keyword"),
+    ],
+)
+def test_status_says_at_once_what_is_going_on(engine: Any, nm_lsp: Run, change: dict[str, Any], shown: str) -> None:
+    engine.answers["status"] = replace(engine.answers["status"], **change)
+    ended = nm_lsp("status")
+    assert ended.out.splitlines()[0] == f"/somewhere: {shown}"
+    assert engine.host.waited_s == 2
+
+
 def test_index_waits_for_vectors_unless_told_otherwise(engine: Any, nm_lsp: Run) -> None:
     nm_lsp("index")
     assert ("wait_ready", True) in engine.asked
@@ -179,3 +196,13 @@ def test_a_bug_is_no_message_for_users(engine: Any, nm_lsp: Run) -> None:
 def test_settings_are_markdown_or_a_schema(nm_lsp: Run) -> None:
     assert nm_lsp("settings").out.startswith("| setting | default | meaning |")
     assert json.loads(nm_lsp("settings", "--json").out)["title"] == "nm_lsp"
+
+
+@pytest.mark.parametrize("command", ["savings", "benchmark"])
+def test_a_saving_below_zero_is_explained(engine: Any, nm_lsp: Run, tmp_path: Path, command: str) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "köln.py").write_text("def bake(flour): ...\n")
+    engine.answers["query"] = replace(engine.answers["query"], tokens=900)
+    ended = nm_lsp(command)
+    assert ended.code == 0
+    assert "in a project this small an answer costs more than the files" in ended.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,9 @@ import pytest
 import nm_lsp.engine.doctor as doctor
 from nm_lsp.base.cancellation import Cancellation
 from nm_lsp.base.errors import Cancelled, EnvironmentProblem, StoreProblem
-from nm_lsp.engine.doctor_checks import Health
+from nm_lsp.engine.doctor_checks import Check, Health
 from nm_lsp.engine.requests import Problem, Progress, StatusResult
+from nm_lsp.git.process import quoted
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +31,7 @@ def handshake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_every_part_has_a_check_and_every_fault_a_repair(tmp_path: Path, status: StatusResult) -> None:
-    result = doctor.examine(tmp_path, lambda: status, Cancellation())
+    result = doctor.examined(doctor.checks(tmp_path, lambda: status, Cancellation()))
     parts = [check.part for check in result.checks]
     assert parts[:7] == ["python", "git", "model", "annoy", "cache", "workspace folder", "decisions"]
     assert parts[-1] == "server"
@@ -52,7 +54,7 @@ def test_without_annoy_search_is_said_to_be_exact(monkeypatch: pytest.MonkeyPatc
     check = doctor.check_annoy()
     assert check.health is Health.LIMITED
     assert "exact" in check.detail
-    assert "annoy>=" in str(check.repair)
+    assert str(check.repair).startswith(f"{quoted(Path(sys.executable))} -m pip install 'annoy>=")
 
 
 def test_git_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -81,7 +83,30 @@ def test_problems_of_the_index_are_checks(status: StatusResult) -> None:
     checks = doctor.check_index(lambda: found)
     assert [(check.part, check.health) for check in checks] == [("index", Health.OK), ("settings", Health.LIMITED)]
     unready = replace(status, ready=False, vectors=Progress(0, 0), problems=())
-    assert [check.health for check in doctor.check_index(lambda: unready)] == [Health.BROKEN]
+    assert [check.health for check in doctor.check_index(lambda: unready)] == [Health.LIMITED]
+
+
+def test_the_command_prints_each_check_as_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, engine: Any, nm_lsp: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+
+    def slow(_status: object) -> list[Check]:
+        seen.append(capsys.readouterr().out)
+        return []
+
+    monkeypatch.setattr(doctor, "check_index", slow)
+    assert nm_lsp("doctor").code == 0
+    parts = [line[9:].split("  ")[0] for line in seen[0].splitlines() if line[:2] == "ok" or line[:7] == "limited"]
+    assert {"python", "git", "model", "cache", "workspace folder", "decisions"} <= {part.strip() for part in parts}
+
+
+def test_an_index_that_takes_long_is_told_as_it_stands(engine: Any, nm_lsp: Callable[..., Any]) -> None:
+    engine.answers["status"] = replace(engine.answers["status"], ready=False)
+    ended = nm_lsp("doctor")
+    assert ended.code == 0
+    assert "still being built: 3 files, 9 symbols" in ended.out
+    assert engine.host.waited_s == 30
 
 
 def test_a_check_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -92,7 +117,7 @@ def test_a_check_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch, tmp_
         raise EnvironmentProblem("The server did not answer.")
 
     monkeypatch.setattr(doctor, "check_server", silent)
-    result = doctor.examine(tmp_path, broken, Cancellation())
+    result = doctor.examined(doctor.checks(tmp_path, broken, Cancellation()))
     assert not result.healthy
     assert [check.part for check in result.checks if check.health is Health.BROKEN] == ["index", "server"]
 
@@ -102,7 +127,7 @@ def test_cancelling_is_no_finding(tmp_path: Path) -> None:
         raise Cancelled("withdrawn")
 
     with pytest.raises(Cancelled):
-        doctor.examine(tmp_path, cancelled, Cancellation())
+        doctor.examined(doctor.checks(tmp_path, cancelled, Cancellation()))
 
 
 def test_the_command_prints_repairs_and_ends_with_1_if_something_is_broken(

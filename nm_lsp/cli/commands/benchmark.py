@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.memory_output import TOO_SMALL
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.session import Session, session
@@ -176,4 +177,6 @@ def _print(output: Output, report: Report) -> None:
         ("saving", f"{100 * report.saving:.1f} %"),
     ]
     output.table(("what", "measured"), rows, right=(1,))
+    if report.saving < 0:
+        output.note(TOO_SMALL)
     output.note(FORMULA)

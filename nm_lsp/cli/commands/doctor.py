@@ -11,8 +11,8 @@ from nm_lsp.cli.memory_output import CALLER
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.cli.session import session
-from nm_lsp.engine.doctor import DoctorResult, examine
-from nm_lsp.engine.doctor_checks import Health
+from nm_lsp.engine.doctor import checks, examined
+from nm_lsp.engine.doctor_checks import Check, Health
 from nm_lsp.engine.memory_requests import InspectParams
 from nm_lsp.engine.requests import Nothing, StatusResult
 from nm_lsp.wire.encode import encode
@@ -22,6 +22,10 @@ app = command_app()
 
 COLOURS = {Health.OK: "green", Health.LIMITED: "yellow", Health.BROKEN: "red"}
 
+INDEX_WITHIN_S = 30.0
+"""How long an index that is being built is waited for before it is told as it stands."""
+PART_WIDTH = len("workspace folder")
+
 
 @app.command()
 def doctor(folder: Folder = None, as_json: Json = False, verbose: Verbose = False) -> None:
@@ -30,25 +34,29 @@ def doctor(folder: Folder = None, as_json: Json = False, verbose: Verbose = Fals
     root = workspace_folder(folder, output)
 
     def status() -> StatusResult:
-        with session(root, output, quiet=True) as opened:
-            # Opens what was learned, so that the status tells what is wrong with it.
-            opened.host.memory.inspect(InspectParams(), opened.cancel, CALLER)
-            return opened.host.status(Nothing(), opened.cancel)
+        with session(root, output, ready=False, quiet=True) as opened:
+            found = opened.status_within(INDEX_WITHIN_S)
+            if found.ready:
+                # Opens what was learned, so that the status tells what is wrong with it.
+                opened.host.memory.inspect(InspectParams(), opened.cancel, CALLER)
+                found = opened.host.status(Nothing(), opened.cancel)
+            return found
 
     with interruptible() as cancel:
-        result = examine(root, status, cancel)
+        found = []
+        for check in checks(root, status, cancel):
+            found.append(check)
+            if not as_json:
+                _print(output, check)
+    result = examined(found)
     if as_json:
         output.document(encode(result, FolderPlaces(root)))
-    else:
-        _print(output, result)
     if not result.healthy:
         raise typer.Exit(Exit.NOTHING)
 
 
-def _print(output: Output, result: DoctorResult) -> None:
-    width = max(len(check.part) for check in result.checks)
-    for check in result.checks:
-        health = output.style(check.health.value.ljust(7), COLOURS[check.health])
-        output.text(f"{health}  {check.part.ljust(width)}  {clean(check.detail)}")
-        if check.repair:
-            output.text(f"{' ' * 9}{' ' * width}  → {clean(check.repair)}")
+def _print(output: Output, check: Check) -> None:
+    health = output.style(check.health.value.ljust(7), COLOURS[check.health])
+    output.text(f"{health}  {check.part.ljust(PART_WIDTH)}  {clean(check.detail)}")
+    if check.repair:
+        output.text(f"{' ' * 9}{' ' * PART_WIDTH}  → {clean(check.repair)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nm_lsp.base.wording import counted
-from nm_lsp.cli.memory_output import CALLER
+from nm_lsp.cli.memory_output import CALLER, TOO_SMALL
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.session import session
@@ -24,4 +24,6 @@ def savings(folder: Folder = None, as_json: Json = False, verbose: Verbose = Fal
         output.text(
             f"{counted(result.tokens_of_files, 'token')} in the files behind the answers: {result.saved:,} saved"
         )
+        if result.saved < 0:
+            output.note(TOO_SMALL)
         output.text(result.formula)

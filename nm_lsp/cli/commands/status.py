@@ -6,24 +6,30 @@ from nm_lsp.base.wording import counted
 from nm_lsp.cli.options import Folder, Json, Verbose, command_app
 from nm_lsp.cli.output import Output
 from nm_lsp.cli.session import session
-from nm_lsp.engine.requests import Nothing, StatusResult
+from nm_lsp.engine.requests import Phase, StatusResult
 
 app = command_app()
+
+READY_WITHIN_S = 2.0
+"""How long an index that is nearly there is waited for; what takes longer is told as it stands."""
 
 
 @app.command()
 def status(folder: Folder = None, as_json: Json = False, verbose: Verbose = False) -> None:
-    """Show how far the index is and what it left out."""
+    """Show how far the index is and what it left out. Does not wait for an index that is being built."""
     output = Output(as_json=as_json, verbose=verbose)
-    with session(folder, output, quiet=True) as opened:
-        result = opened.host.status(Nothing(), opened.cancel)
+    with session(folder, output, ready=False, quiet=True) as opened:
+        result = opened.status_within(READY_WITHIN_S)
         if not opened.emit(result):
             _print(output, result)
 
 
 def _print(output: Output, result: StatusResult) -> None:
     ready = output.style("ready", "green") if result.ready else output.style("not ready", "yellow")
-    output.text(f"{output.style(result.folder, 'bold')}: {ready}, {result.phase.value}")
+    # The last step of making vectors joins those that are there: for who asks, it is done.
+    is_complete = result.phase is Phase.VECTORS and result.vectors.done == result.vectors.total
+    phase = Phase.IDLE if is_complete else result.phase
+    output.text(f"{output.style(result.folder, 'bold')}: {ready}, {phase.value}")
     output.text(
         f"index: revision {result.index_revision}, {counted(result.files, 'file')}, {counted(result.symbols, 'symbol')}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from typer.core import TyperArgument, TyperCommand
 
-from nm_lsp.base.errors import InvalidInput, NmError
+from nm_lsp.base.errors import Cancelled, InvalidInput, NmError
 
 ALIASES = {
     "query": ("question",),
@@ -31,12 +31,14 @@ _JSON = re.compile(r"`(\w+): [^`]*`")
 
 
 class Command(TyperCommand):
-    """A command whose errors name its own options."""
+    """A command that ends as others of this program do, with errors that name its own options."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Raises what the command raises, in its words."""
+        """Raises what the command raises, in its words, and `Cancelled` for a Ctrl-C that came as an exception."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Cancelled("the request was cancelled") from None
         except NmError as error:
             translate(error, self.name or "", self.params)
             raise

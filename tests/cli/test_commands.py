@@ -188,6 +188,20 @@ def test_ctrl_c_withdraws_the_request_and_closes_the_workspace(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_second_ctrl_c_is_no_failure_of_the_command(
+    engine: Any, nm_lsp: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import nm_lsp.cli.session as session_module
+
+    def twice(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(session_module.ProgressBar, "update", twice)
+    ended = nm_lsp("index")
+    assert (ended.code, ended.out, ended.err) == (130, "", "error: the request was cancelled\n")
+
+
 def test_a_bug_is_no_message_for_users(engine: Any, nm_lsp: Run) -> None:
     engine.answers["stats"] = InternalError("invariant broken")
     assert nm_lsp("stats").code == 70

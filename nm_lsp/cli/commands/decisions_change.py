@@ -13,6 +13,7 @@ from nm_lsp.base.wording import counted
 from nm_lsp.cli.commands.decisions_text import print_detail, print_rows, print_similar
 from nm_lsp.cli.desk import DeskSession, confirmed, desk_session, may_prompt, prompt, reason_or_prompt
 from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.interrupts import prompting
 from nm_lsp.cli.options import Folder, Json, Verbose
 from nm_lsp.cli.output import Output
 from nm_lsp.engine.decision_requests import (
@@ -364,4 +365,7 @@ def _line(question: str) -> str:
 
 
 def _text(rationale: str | None) -> str | None:
-    return sys.stdin.read().strip() if rationale == "-" else rationale
+    if rationale != "-":
+        return rationale
+    with prompting():
+        return sys.stdin.read().strip()

@@ -13,6 +13,7 @@ from nm_lsp.cli.commands import decisions_change, decisions_eval
 from nm_lsp.cli.commands.decisions_text import STATUS_COLOURS, print_detail, print_history, print_rows, tell_next_steps
 from nm_lsp.cli.desk import DeskSession, desk_session
 from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.folders import from_here
 from nm_lsp.cli.options import Folder, Json, Limit, Verbose, command_app
 from nm_lsp.cli.output import Output, clean
 from nm_lsp.engine.decision_requests import (
@@ -79,7 +80,7 @@ def list_(
     if stale and status not in (None, "stale"):
         raise typer.BadParameter(f"--stale and --status {status} exclude each other")
     output = Output(as_json=as_json, verbose=verbose)
-    file, _, symbol = (path or "").partition("::")
+    file, _, symbol = from_here(path or "", folder).partition("::")
     fields = {
         "status": "stale" if stale else status,
         "path": file or None,
@@ -211,7 +212,8 @@ def diff(
     """Show what changed since a decision was confirmed."""
     output = Output(as_json=as_json, verbose=verbose)
     with desk_session(folder, output) as opened:
-        result: DiffResult = opened.ask("decisions.diff", {"id": identity, "path": path})
+        governed = from_here(path, folder) if path is not None else None
+        result: DiffResult = opened.ask("decisions.diff", {"id": identity, "path": governed})
         if opened.emit(result):
             return
         colours = {"+": "green", "-": "red", "@": "cyan"}

@@ -13,6 +13,7 @@ from nm_lsp.base.wording import counted
 from nm_lsp.cli.commands.decisions_text import print_detail, print_rows, print_similar
 from nm_lsp.cli.desk import DeskSession, confirmed, desk_session, may_prompt, prompt, reason_or_prompt
 from nm_lsp.cli.exits import Exit
+from nm_lsp.cli.folders import from_here
 from nm_lsp.cli.interrupts import prompting
 from nm_lsp.cli.options import Folder, Json, Verbose
 from nm_lsp.cli.output import Output
@@ -79,6 +80,7 @@ def record(
 ) -> None:
     """Record why the code is as it is. On a terminal, what is left out is asked for."""
     output = Output(as_json=as_json, verbose=verbose)
+    files = [from_here(file, folder) for file in files or ()]
     with desk_session(folder, output) as opened:
         if not (files and title and rationale):
             files, title, rationale, alternatives = _guided(opened, files, title, rationale, alternatives)
@@ -125,6 +127,7 @@ def amend(
     verbose: Verbose = False,
 ) -> None:
     """Change fields of a decision; what they said before is kept."""
+    files = [from_here(file, folder) for file in files or ()]
     given = {
         "title": title,
         "rationale": _text(rationale),
@@ -345,11 +348,12 @@ def _governed(opened: DeskSession) -> list[str]:
     files: list[str] = []
     while line := _line("  governs"):
         try:
-            opened.check_files([line])
+            file = from_here(line, opened.folder)
+            opened.check_files([file])
         except UserError as error:
             opened.output.failure(error)
         else:
-            files.append(line)
+            files.append(file)
     return files
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from nm_lsp.base.errors import GitUnavailable
-from nm_lsp.git.process import Git, NotARepository
+from nm_lsp.git.process import Git, NotARepository, quoted
 
 Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
@@ -100,10 +100,19 @@ def discover(folder: Path, *, executable: str = "git", timeout_s: float = 30.0) 
 
 
 def read_head(git: Git) -> Head:
-    """HEAD as git sees it. Raises `GitUnavailable`."""
+    """HEAD as git sees it; the commit may be one that the repository has lost. Raises `GitUnavailable`, also where the
+    branch has commits and its ref cannot be read, which git does not tell from a branch without any."""
     ref = _decoded(git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1), quick=True)).strip()
-    commit = _decoded(git.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1), quick=True)).strip()
-    return Head(commit or None, ref.removeprefix("refs/heads/") or None)
+    commit = _decoded(git.run("rev-parse", "-q", "--verify", "HEAD", ok=(0, 1), quick=True)).strip()
+    branch = ref.removeprefix("refs/heads/")
+    if branch and not commit:
+        traces = git.run("rev-parse", "--git-path", ref, "--git-path", f"logs/{ref}", quick=True)
+        if any((git.folder / trace).is_file() for trace in _decoded(traces).splitlines()):
+            raise GitUnavailable(
+                f"The branch {branch!r} has commits, but its ref cannot be read.",
+                hint=f"Run `git -C {quoted(git.folder)} fsck --connectivity-only` to see whether it is whole.",
+            )
+    return Head(commit or None, branch or None)
 
 
 def operation_in_progress(place: Place) -> str | None:

@@ -667,3 +667,30 @@ def test_what_lies_in_a_repository_of_its_own_is_refused_and_a_submodule_can_be_
     bench.write({"nested/n.py": "n = 1\n"})
     with pytest.raises(Refused, match="lies inside nested"):
         bench.record("Nested", "nested/n.py")
+
+
+@pytest.mark.parametrize("damage", ["commit gone", "ref empty", "ref noise", "ref gone"])
+def test_where_heads_commit_is_lost_nobody_knows(bench: Bench, damage: str) -> None:
+    """git itself does not tell a branch whose commit or ref is lost from one that has no commits."""
+    identity = bench.record("Keep x", "a.py")
+    head = bench.commit({"b.py": "y = 1\n"})
+    git = bench.root / ".git"
+    spoilt = git / "objects" / head[:2] / head[2:] if damage == "commit gone" else git / "refs" / "heads" / "main"
+    kept = spoilt.read_bytes()
+    spoilt.chmod(0o644)
+    if damage.endswith("gone"):
+        spoilt.unlink()
+    else:
+        spoilt.write_bytes(b"" if damage == "ref empty" else b"\xff\x00\x81 noise\n")
+    bench.reopen()
+    assert row(bench, identity).status == "unknown"
+    spoilt.write_bytes(kept)
+    bench.reopen()
+    assert row(bench, identity).status == "active"
+
+
+def test_a_branch_without_commits_has_the_empty_tree(bench: Bench) -> None:
+    identity = bench.record("Keep x", "a.py")
+    bench.git("checkout", "-q", "--orphan", "anew")
+    bench.reopen()
+    assert row(bench, identity).status == "stale"

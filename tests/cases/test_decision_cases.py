@@ -148,7 +148,7 @@ IMPORTED = (
 """A record as a cloned repository may hold it."""
 
 
-@pytest.mark.parametrize("origin", ["recorded", "imported"])
+@pytest.mark.parametrize("origin", ["recorded", pytest.param("imported", marks=pytest.mark.slow)])
 def test_d05_text_of_others_is_data(repo: Repo, start: Open, origin: str) -> None:
     """D05: links of any scheme, images, HTML and a megabyte of text, recorded here or brought by a clone: escaped and
     cut, plain for clients that show no Markdown; our extension trusts none of it.

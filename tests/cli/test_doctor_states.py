@@ -165,7 +165,7 @@ def _altered(path: Path) -> None:
     [
         (_damaged, "decisions", "it is kept as memory.db.corrupt-", 1),
         (_gone, "decisions", "it is missing", 1),
-        (_foreign, "decisions", "is not a decision database of nm-lsp", 2),
+        pytest.param(_foreign, "decisions", "is not a decision database of nm-lsp", 2, marks=pytest.mark.slow),
         (_with_trigger, "decisions", "trigger 'evil'", 2),
         (_altered, "audit", "table line 1", 1),
     ],

@@ -319,7 +319,9 @@ def test_before_the_first_commit(tmp_path: Path) -> None:
     assert repo.statuses("a.py") == {first: "active"}
 
 
-@pytest.mark.parametrize("seed", range(9000, 9003))
+@pytest.mark.parametrize(
+    "seed", [9000, pytest.param(9001, marks=pytest.mark.slow), pytest.param(9002, marks=pytest.mark.slow)]
+)
 def test_guard_agrees_with_a_whole_look_on_generated_histories(seed: int, tmp_path: Path) -> None:
     assert _hold_against_whole_looks(seed, tmp_path / "history") > 0
 

@@ -135,6 +135,7 @@ def test_what_others_learned_shows_beside_the_decisions_that_govern(
     assert json.loads(ended.stdout) == {"edges": 0, "transitions": 0, "unchanged": 1, "unknown": 0}
 
 
+@pytest.mark.slow
 def test_a_locked_store_holds_up_nothing(shop: Path, env: dict[str, str], process_client: Start) -> None:
     client = process_client(REAL, env=env)
     client.start(shop, FULL)

@@ -6,6 +6,7 @@ and ends cleanly, a second one ends at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -52,19 +53,16 @@ class Session:
         self.settles = False
         """Whether the end of the session waits until what the child began is done."""
 
-    def wait(self, *, vectors: bool) -> None:
-        """Wait until the index is complete, showing the bar."""
+    def wait(self, *, vectors: bool = False, within_s: float = math.inf) -> None:
+        """Wait until the index is complete, `within_s` at most, showing the bar."""
         self.settles = True
         self._bar.open()
-        self.host.wait_ready(self.cancel, vectors=vectors)
+        self.host.wait_ready(self.cancel, vectors=vectors, within_s=within_s)
         self._bar.close()
 
     def status_within(self, seconds: float) -> StatusResult:
         """The status once the index is complete, or after `seconds` as it stands then."""
-        self.settles = True
-        self._bar.open()
-        self.host.wait_ready(self.cancel, within_s=seconds)
-        self._bar.close()
+        self.wait(within_s=seconds)
         return self.host.status(Nothing(), self.cancel)
 
     def emit(self, result: object) -> bool:

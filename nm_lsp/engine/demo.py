@@ -20,9 +20,7 @@ from nm_lsp.base.errors import EnvironmentProblem, NotFound
 from nm_lsp.engine.caches import forget
 from nm_lsp.git.listing import folder_files
 from nm_lsp.git.scratch import ScratchRepository
-from nm_lsp.storage.backups import state_folders
-from nm_lsp.storage.locations import state_root
-from nm_lsp.worker.folder import MAX_ENTRIES
+from nm_lsp.storage.locations import state_folders, state_root
 from nm_lsp.worker.selfcheck import ServerProcess
 from nm_lsp.worker.sources import ALWAYS_EXCLUDED, Unreadable, decode, read_bytes, walk
 
@@ -125,7 +123,7 @@ def _texts(folder: Path) -> dict[str, str]:
     """The folder's own text files, as many as a demonstration needs."""
     listing: Iterable[str] | None = folder_files(folder, None)
     if listing is None:
-        listing = walk(folder, lambda _refusal: None, MAX_ENTRIES)
+        listing = walk(folder, lambda _refusal: None)
     found: dict[str, str] = {}
     for path in listing:
         if len(found) == MAX_FILES:

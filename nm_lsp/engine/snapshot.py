@@ -78,14 +78,10 @@ def open_snapshot(store: IndexStore, manifest: Manifest, overlay: Mapping[str, S
     `overlay`: per path the segment of its screen text, or None where that text has no symbols and only hides the
     disk's.
     """
-    parts: list[tuple[Segment, frozenset[int]]] = []
-    for entry in manifest.segments:
-        segment = store.segment(entry.name)
-        dead = frozenset(entry.dead)
-        if overlay:
-            hidden = [row for path in overlay if (row := segment.row_of(path)) is not None]
-            dead = dead.union(hidden)
-        parts.append((segment, dead))
+    parts = store.parts(manifest)
+    if overlay:
+        hidden = ([row for path in overlay if (row := segment.row_of(path)) is not None] for segment, _ in parts)
+        parts = [(segment, dead.union(rows)) for (segment, dead), rows in zip(parts, hidden, strict=True)]
     parts += [(segment, frozenset()) for segment in overlay.values() if segment is not None]
     corpus = Corpus(parts, store.topics(manifest.topics))
     return Snapshot(manifest, corpus, _vectors(store, manifest, corpus), frozenset(overlay))

@@ -23,10 +23,7 @@ def kept_symbols_called(folder: Path, text: str) -> list[str]:
     store = IndexStore(index_folder(folder))
     try:
         manifest = store.manifest()
-        if manifest is None:
-            return []
-        corpus = Corpus([(store.segment(entry.name), frozenset(entry.dead)) for entry in manifest.segments])
-        return symbols_called(corpus, text)
+        return symbols_called(Corpus(store.parts(manifest)), text) if manifest is not None else []
     except StoreProblem:
         # A hint is all that is lost.
         return []

@@ -7,7 +7,6 @@ file aside; only files that bear our names are ever removed, beyond the newest s
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import sqlite3
@@ -39,20 +38,6 @@ class Backup:
     made_at: float
     reason: str
     n_bytes: int
-
-
-def state_folder(state_root: Path, root_commit: str | None, repository: Path) -> Path:
-    """Where the backups of a repository lie: a clone made anew at the same place finds those of the old one."""
-    return state_root / f"{root_commit or 'no-commit'}-{_path_hash(repository)}"
-
-
-def state_folders(state_root: Path, repository: Path) -> list[Path]:
-    """The backups of every repository that there ever was at that place."""
-    return sorted(state_root.glob(f"*-{_path_hash(repository)}"))
-
-
-def _path_hash(repository: Path) -> str:
-    return hashlib.sha256(os.fsencode(repository)).hexdigest()[:16]
 
 
 class Backups:

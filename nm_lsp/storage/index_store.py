@@ -168,6 +168,10 @@ class IndexStore:
         except (OSError, ValueError, KeyError, TypeError):
             return ()
 
+    def parts(self, manifest: Manifest) -> list[tuple[Segment, frozenset[int]]]:
+        """What a corpus is made of: the segments of a manifest, each with its dead files. Raises as `segment`."""
+        return [(self.segment(entry.name), frozenset(entry.dead)) for entry in manifest.segments]
+
     def is_intact(self, name: str) -> bool:
         """Whether a file is there and holds what was written; reads all of it, some 5 ms for 10 MB."""
         try:

@@ -23,6 +23,21 @@ def state_root() -> Path:
     return user_state_path(_APPLICATION, appauthor=False)
 
 
+def state_folder(root: Path, root_commit: str | None, repository: Path) -> Path:
+    """Where the backups of a repository lie below `root`: a clone made anew at the same place finds those of the old
+    one."""
+    return root / f"{root_commit or 'no-commit'}-{_path_hash(repository)}"
+
+
+def state_folders(root: Path, repository: Path) -> list[Path]:
+    """The backups of every repository that there ever was at that place."""
+    return sorted(root.glob(f"*-{_path_hash(repository)}"))
+
+
+def _path_hash(repository: Path) -> str:
+    return hashlib.sha256(os.fsencode(repository)).hexdigest()[:16]
+
+
 def index_folder(folder: Path) -> Path:
     """The index of a workspace folder; its name can be read, and one folder has one however it is spelt."""
     real = folder.resolve()

@@ -30,8 +30,6 @@ RACY_NS = 2_000_000_000
 MAX_SMALL_SEGMENTS = 8
 MAX_MERGED_DOCS = 100_000
 """Symbols that one merge takes at most: it holds all their rows in memory, several times."""
-MAX_ENTRIES = 300_000
-"""Entries of a folder without git that a walk looks at before it gives up."""
 FATAL = "parsing it ended the indexing process"
 
 
@@ -126,8 +124,7 @@ class FolderIndex:
         self._mark.close()
 
     def corpus(self) -> Corpus:
-        parts = [(self.store.segment(entry.name), frozenset(entry.dead)) for entry in self.manifest.segments]
-        return Corpus(parts, self.store.topics(self.manifest.topics))
+        return Corpus(self.store.parts(self.manifest), self.store.topics(self.manifest.topics))
 
     def knows(self, path: str) -> bool:
         """Whether `path` is a file that is indexed or was looked at and skipped."""
@@ -183,7 +180,7 @@ class FolderIndex:
             listed, problem = None, error
         if listed is not None:
             return listed, None
-        return walk(self.folder, refused.append, MAX_ENTRIES), problem
+        return walk(self.folder, refused.append), problem
 
     def _may_have_changed(self, item: Candidate) -> bool:
         place = self._live.get(item.path)

@@ -30,6 +30,9 @@ BUILT_IN_EXCLUDES = (
 
 _BUILT_IN = re.compile("|".join(map(fnmatch.translate, BUILT_IN_EXCLUDES)))
 
+MAX_ENTRIES = 300_000
+"""Entries of a folder without git that a walk looks at before it gives up."""
+
 ALWAYS_EXCLUDED = (".git/", ".neuralmind/")
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -108,7 +111,7 @@ def _may_say_its_language(path: str) -> bool:
     return "." not in name or name.endswith(".txt")
 
 
-def walk(folder: Path, refuse: Callable[[Refusal], None], max_entries: int) -> Iterator[str]:
+def walk(folder: Path, refuse: Callable[[Refusal], None], max_entries: int = MAX_ENTRIES) -> Iterator[str]:
     """Relative paths of the files below `folder` that no ignore rule names, in a stable order.
 
     `refuse` is told of folders that cannot be read, and of the end when more than `max_entries` were seen.

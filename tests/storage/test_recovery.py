@@ -14,10 +14,11 @@ import pytest
 from nm_lsp.audit.verify import Fault
 from nm_lsp.base.errors import NotFound, StoreProblem
 from nm_lsp.decisions.events import Event
-from nm_lsp.storage.backups import Backups, state_folder
+from nm_lsp.storage.backups import Backups
 from nm_lsp.storage.database import Options
 from nm_lsp.storage.decision_schema import SCHEMA
 from nm_lsp.storage.decisions import DecisionStore
+from nm_lsp.storage.locations import state_folder
 from nm_lsp.storage.recovery import StoreLost
 
 Make = Callable[..., Event]

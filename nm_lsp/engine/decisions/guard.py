@@ -12,7 +12,6 @@ Limit: a name that was given away in a branch over several commits and taken ane
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -292,10 +291,9 @@ def _store_file(home: Home) -> Path | None:
     if (folder / _DATABASE).exists():
         return folder / _DATABASE
     # Imported here because most repositories with decisions have their store at home.
-    from nm_lsp.storage.locations import state_root
+    from nm_lsp.storage.locations import state_folders, state_root
 
-    path_hash = hashlib.sha256(os.fsencode(home.kept_as)).hexdigest()[:16]
-    kept = list(state_root().glob(f"*-{path_hash}"))
+    kept = state_folders(state_root(), home.kept_as)
     for elsewhere in kept:
         if (elsewhere / "store" / _DATABASE).exists():
             return elsewhere / "store" / _DATABASE

@@ -12,8 +12,7 @@ from nm_lsp.engine.decisions.home import STORE_FOLDER, home_of
 from nm_lsp.engine.decisions.keeper import Keeper
 from nm_lsp.git import Place
 from nm_lsp.git import Repository as GitRepository
-from nm_lsp.storage.backups import state_folder
-from nm_lsp.storage.locations import state_root
+from nm_lsp.storage.locations import state_folder, state_root
 
 
 class Repositories:

@@ -27,8 +27,6 @@ from nm_lsp.decisions.verdicts import (
 )
 from nm_lsp.worker.sources import walk
 
-_MAX_ENTRIES = 300_000
-
 
 def content_of(path: Path) -> Content | None:
     """What git would call the bytes of a file, so that decisions stay true once the folder becomes a repository."""
@@ -49,7 +47,7 @@ def blob_id(data: bytes) -> Content:
 
 def governed_files(folder: Path, anchor: Anchor) -> list[str]:
     """The files that a folder or glob anchor governs on disk."""
-    return [path for path in walk(folder, lambda _: None, _MAX_ENTRIES) if anchor_governs(anchor, path)]
+    return [path for path in walk(folder, lambda _: None) if anchor_governs(anchor, path)]
 
 
 def judge_folder(folder: Path, memory: Memory) -> dict[DecisionId, Verdict]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
+from nm_lsp.base.recent import Recent
 from nm_lsp.graph.extract import parse_file
 from nm_lsp.graph.model import NodeKind, Span
 from nm_lsp.graph.syntax import Unparsable
@@ -33,23 +32,11 @@ class Shapes:
     """Thread-safe. Ids begin with the path given."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, bytes], Shape] = OrderedDict()
+        self._known: Recent[Shape] = Recent(_REMEMBERED)
 
     def of(self, path: str, text: str) -> Shape:
         """What has no grammar or does not parse has no symbols."""
-        key = (path, text_key(text))
-        with self._lock:
-            known = self._known.get(key)
-            if known is not None:
-                self._known.move_to_end(key)
-                return known
-        shape = _shape_of(path, text)
-        with self._lock:
-            self._known[key] = shape
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
-        return shape
+        return self._known.get(path, _plain(text), make=lambda: _shape_of(path, text))
 
 
 def _shape_of(path: str, text: str) -> Shape:
@@ -69,8 +56,11 @@ def _last_line(span: Span) -> int:
 
 def text_key(text: str) -> bytes:
     """The same for texts that differ in line ends or a byte-order mark alone: a screen and its file on disk."""
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.blake2b(_plain(text), digest_size=16).digest()
+
+
+def _plain(text: str) -> bytes:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "surrogatepass")
 
 
 def content_key(path: str, text: str) -> bytes:
